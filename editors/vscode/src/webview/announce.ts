@@ -1,10 +1,13 @@
-// Announcements to a screen reader. Each is short and is made once and in order. The conversation
-// itself is read on request, because announcing a growing stream would never end.
+// Makes announcements to a screen reader. The announcements are short, and each is made once and in
+// order. The user reads the conversation itself on request, because announcing a growing stream
+// would never end.
 import { h } from './dom';
 import type { AgentEvent, Waiting } from './messages';
 import { sentence } from './model';
 
-/** Maximum number of characters of a reply that are read aloud. The rest is in the conversation. */
+/**
+ * The maximum number of characters of a reply that are read aloud. The rest is in the conversation.
+ */
 const spoken = 600;
 
 const endings: Record<string, string> = {
@@ -14,8 +17,8 @@ const endings: Record<string, string> = {
 };
 
 /**
- * Returns the announcement for a notification, or undefined for most notifications and for replayed
- * ones.
+ * Returns the announcement for a notification. The result is empty for most notifications and for
+ * replayed ones.
  */
 export function announcement(event: AgentEvent): string {
   if ('replay' in event.params && event.params.replay) return '';
@@ -35,14 +38,14 @@ export function announcement(event: AgentEvent): string {
   return '';
 }
 
-/** Returns the announcement of a new question. */
+/** Returns the announcement for a new question. */
 export function askAnnouncement(waiting: Waiting): string {
   if (waiting.kind === 'ask') return `The agent asks: ${waiting.params.question}`;
   const { title, subject, options } = waiting.params;
   return `The agent is waiting for your permission: ${title}. ${subject.command ?? ''} ${options.map(({ name }) => name).join(', ')}.`;
 }
 
-/** Converts Markdown to spoken text without markup. Code is only mentioned. */
+/** Converts Markdown to spoken text without markup. Each code block becomes the word "Code". */
 function plain(text: string): string {
   const words = text
     .replace(/^(```|~~~)[^]*?^\1.*$/gm, ' Code. ')
@@ -54,8 +57,8 @@ function plain(text: string): string {
 }
 
 /**
- * Creates two invisible live regions: one for announcements that can wait for a pause, and one for
- * those that cannot.
+ * Creates two invisible live regions. One is for announcements that can wait for a pause, and the
+ * other is for announcements that cannot wait.
  */
 export class Announcer {
   readonly polite = h('div', { class: 'sr', role: 'status', 'aria-live': 'polite' });

@@ -1,9 +1,9 @@
-// The bar above the input: the number of changes, and actions on all of them.
+// Draws the bar above the input, with the number of changes and the actions on all of them.
 import { counted } from '../text';
 import { button, h } from './dom';
 import type { ChangesBar, FromPanel } from './messages';
 
-/** Returns the counts of added and removed lines. A screen reader reads them as words. */
+/** Draws the numbers of added and removed lines. A screen reader reads them as words. */
 export function counts(added: number, removed: number): HTMLElement {
   const words = `${counted(added, 'line')} added, ${removed} removed`;
   return h(
@@ -59,7 +59,10 @@ export function drawChanges(
   ];
 }
 
-/** Offers another way to review when the first edits are pending. */
+/**
+ * Draws the offer to apply edits first and review them afterwards. It is shown when the first edits
+ * are pending.
+ */
 export function drawOffer(send: (message: FromPanel) => void): Node[] {
   const run = (label: string, command: string, ...args: unknown[]) => {
     return button(label, () => send({ type: 'command', command, args }), { class: 'small' });

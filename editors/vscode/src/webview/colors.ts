@@ -1,4 +1,4 @@
-// Syntax colors of code blocks, in the editor's own colors (panel.css).
+// Highlights the syntax in code blocks with the editor's own colors (panel.css).
 import hljs from 'highlight.js/lib/core';
 import bash from 'highlight.js/lib/languages/bash';
 import c from 'highlight.js/lib/languages/c';
@@ -48,14 +48,14 @@ const languages = {
 for (const [name, definition] of Object.entries(languages)) hljs.registerLanguage(name, definition);
 
 /**
- * Maximum number of characters of a block with colors. Coloring a longer block would block the
- * panel.
+ * The maximum number of characters in a highlighted block. Highlighting a longer block would freeze
+ * the panel.
  */
 const largest = 20_000;
 
 /**
- * Returns the HTML of a text with a span for each colored part, or undefined for an unknown
- * language.
+ * Returns the text as HTML with a span for each highlighted part. Returns undefined if the language
+ * is unknown or the text is too long.
  */
 export function colored(text: string, language: string): string | undefined {
   if (text.length > largest || !hljs.getLanguage(language)) return undefined;

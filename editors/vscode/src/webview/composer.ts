@@ -1,12 +1,12 @@
-// The input: history, @ mentions, / commands, images, and the behavior of Enter, Alt+Enter and
-// Escape.
+// Implements the input, with history, @ mentions, / commands and images. It handles Enter,
+// Alt+Enter and Escape.
 import type { ContentBlock } from '../protocol';
 import { button, h, hasFocus } from './dom';
 import type { Completion, Delivery, FromPanel, PromptOptions } from './messages';
 
-/** Maximum number of prompts in the history. */
+/** The maximum number of prompts in the history. */
 const historySize = 100;
-/** The largest image that may be attached, in bytes. */
+/** The maximum size of an attached image, in bytes. */
 const maxImage = 10 * 1024 * 1024;
 
 const whileIdle = 'Ask for a change… @\u00a0adds context, /\u00a0runs a command';
@@ -17,7 +17,7 @@ export interface ComposerState {
   history: string[];
 }
 
-/** Returns the action of a key press. Pure, so that it can be tested. */
+/** Returns the action for a key press. It is pure, so that it can be tested. */
 export function keyAction(key: {
   key: string;
   shiftKey: boolean;
@@ -40,16 +40,17 @@ export function wordAt(text: string, caret: number): { start: number; query: str
   return undefined;
 }
 
-/** Decisions of the panel about a text before it is sent. */
+/** Lets the panel handle text before it is sent. */
 export interface Gate {
   /**
-   * Returns an identifier of what the agent is waiting for: the ID of the oldest question, or the
-   * pending changes. It is empty if the agent is not waiting.
+   * Identifies what the agent is waiting for. This is the ID of the oldest question, or `changes`
+   * for pending changes. It is empty if the agent is not waiting.
    */
   subject(): string;
   /**
-   * Reports whether the panel handles the text itself. `asked` is the question that was shown when
-   * the user began to type. `take` empties the input, and `send` sends the text to the agent.
+   * Reports whether the panel handles the text itself. `asked` is the subject for which the agent
+   * was waiting when the user began to type. `take` empties the input, and `send` sends the text to
+   * the agent.
    */
   holds(text: string, asked: string, take: () => void, send: (delivery: Delivery) => void): boolean;
 }
@@ -114,7 +115,7 @@ export class Composer {
     });
     this.input.addEventListener('input', () => this.edited());
     this.input.addEventListener('blur', () => this.close());
-    // A click on the menu's scroll bar must not take the focus either.
+    // A click on the menu's scroll bar must not take the focus from the input either.
     this.menu.addEventListener('mousedown', (event) => event.preventDefault());
     this.input.addEventListener('paste', (event) => this.files(event, event.clipboardData));
     this.element.addEventListener('dragover', (event) => event.preventDefault());
@@ -146,7 +147,7 @@ export class Composer {
     this.focus();
   }
 
-  /** Adds to the options of the next prompt. */
+  /** Adds options for the next prompt. */
   choose(options: PromptOptions): void {
     this.options = { ...this.options, ...options };
     this.drawChips();
@@ -172,7 +173,7 @@ export class Composer {
   private key(event: KeyboardEvent): void {
     if (!this.menu.hidden && this.menuKey(event)) return event.preventDefault();
     const action = keyAction(event);
-    if (action === 'escape') return; // the page handles this key
+    if (action === 'escape') return; // the page handles Escape
     if (action) {
       event.preventDefault();
       this.submit(action);
@@ -198,7 +199,7 @@ export class Composer {
     return true;
   }
 
-  /** Reports whether the chosen command is in the input unchanged. */
+  /** Reports whether the input contains exactly the selected command. */
   private isWhole(): boolean {
     return this.input.value.startsWith('/') && this.items[this.chosen]?.insert === this.input.value;
   }
@@ -277,7 +278,7 @@ export class Composer {
       0,
       historySize,
     );
-    // A steer joins the running turn, so the chosen options stay for the next prompt.
+    // A steer joins the running turn, so the chosen options are kept for the next prompt.
     const isSteer = this.busy && delivery === 'send';
     const chosen =
       !isSteer && Object.keys(this.options).length > 0 && !text.startsWith('/options')

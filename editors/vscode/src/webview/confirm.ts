@@ -1,5 +1,5 @@
-// A question from the panel itself, above the input. It asks what a text means, or whether Stop may
-// discard changes.
+// Shows a question from the panel itself above the input. It asks how the user's text is meant, or
+// whether Stop may discard changes.
 import { h, hasFocus } from './dom';
 
 /**
@@ -53,7 +53,7 @@ export class Confirm {
     safe?.element.focus();
   }
 
-  /** Removes the question without an answer. */
+  /** Closes the question without an answer. */
   close(): void {
     this.about = undefined;
     const focused = hasFocus(this.element);

@@ -4,7 +4,7 @@ import { button, h, reachable } from './dom';
 import type { EditedFile } from './edits';
 import type { Context } from './entries';
 
-/** The maximum number of lines of a file's diff that are drawn. */
+/** The maximum number of lines that are drawn of a file's diff. */
 const shownLines = 400;
 
 const classes: Record<Line['kind'], string> = {

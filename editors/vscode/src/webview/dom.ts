@@ -1,4 +1,5 @@
-// Minimal helpers to build elements. Text is always inserted as text and never parsed as HTML.
+// Provides minimal helpers that build elements. Text is always inserted as text and never parsed as
+// HTML.
 
 type Child = Node | string | undefined | false;
 
@@ -19,7 +20,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Creates a button with an action and a label for screen readers. */
+/** Creates a button with a label and an action. */
 export function button(
   label: string,
   action: () => void,
@@ -29,19 +30,22 @@ export function button(
 }
 
 /**
- * Observes elements, so that they can be reached with Tab while they are scrollable, and read
- * without a mouse.
+ * Observes the sizes of elements. While an element is scrollable, it can be reached with Tab, so
+ * that it can be read without a mouse.
  */
 let scrolls: ResizeObserver | undefined;
 
-/** Updates an element whose content has changed. Call this if the size may be the same. */
+/**
+ * Makes an element reachable with Tab only while it is scrollable. Call this after a change of its
+ * content, because the observer reports only changes of its size.
+ */
 export function reachableNow(element: HTMLElement): void {
   if (element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight)
     element.tabIndex = 0;
   else element.removeAttribute('tabindex');
 }
 
-/** Makes an element that may become scrollable reachable by keyboard. */
+/** Makes an element reachable with Tab whenever it is scrollable. */
 export function reachable<E extends HTMLElement>(element: E): E {
   scrolls ??= new ResizeObserver((seen) =>
     seen.forEach(({ target }) => reachableNow(target as HTMLElement)),
@@ -53,8 +57,8 @@ export function reachable<E extends HTMLElement>(element: E): E {
 const keys = new WeakMap<Element, string>();
 
 /**
- * Draws the children again only if their content has changed, because a click must end on the
- * button where it began, and the focus must stay.
+ * Redraws the children only if `key` has changed, because a click must end on the button where it
+ * began, and the focus must stay.
  */
 export function drawWhenChanged(into: Element, key: unknown, children: () => Child[]): void {
   const text = JSON.stringify(key);
@@ -78,7 +82,7 @@ export function hasFocus(within: Element): boolean {
   return document.hasFocus() && within.contains(document.activeElement);
 }
 
-/** Focuses an element when the focused element is removed. */
+/** Moves the focus to another element when the focused element is removed. */
 let fallback = () => {};
 
 export function keepFocus(otherwise: () => void): void {

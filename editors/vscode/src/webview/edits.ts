@@ -1,12 +1,13 @@
-// The changes of an edit and the user's decision on it. Pure: it draws no elements.
+// Determines the changes of an edit and the user's decision on it. The functions are pure and draw
+// no elements.
 import { lineDiff, type Line } from '../lines';
 import type { Item, Proposal, ProposalFile } from '../protocol';
 
 /** The changes of one file. */
 export interface EditedFile {
   /**
-   * The URI is empty if the call does not name the file. In that case, the card of the call names
-   * it.
+   * The file's URI. It is empty if the tool call does not name the file. In that case, the call's
+   * card names it.
    */
   uri: string;
   /** The operation on the file as a whole. */
@@ -22,9 +23,9 @@ export function isEdit({ name, proposalId }: Item): boolean {
 }
 
 /**
- * Returns the changes by file, from the proposal. If the proposal is not known, it returns the
- * changes that the call has stored (because the user changed one of them), or those in the call's
- * arguments.
+ * Returns the changes of an edit by file. They come from the proposal. If the proposal is not
+ * known, they come from the data stored with the call (which exists if the user changed a hunk) or
+ * from the call's arguments.
  */
 export function editedFiles(
   { itemId, args, details }: Item,
@@ -73,7 +74,7 @@ function storedChanges(details: unknown): EditedFile[] {
   }));
 }
 
-/** Returns the replaced and the new texts in the arguments of an edit. */
+/** Returns pairs of the replaced text and the new text from the arguments of an edit. */
 function pairsOf(args: unknown): [string, string][] {
   const { content, edits, patch, old_string, new_string } = (args ?? {}) as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === 'string' ? value : '');
@@ -104,7 +105,7 @@ const endWords: Partial<Record<Proposal['state'], string>> = {
 };
 
 /**
- * Returns the user's decision without the comments. The result is empty as long as the user has not
+ * Describes the user's decision without the comments. The result is empty until the user has
  * decided.
  */
 export function decision(item: Item, proposal: Proposal | undefined): string {
@@ -134,7 +135,7 @@ function countHunks({ state, files }: Proposal): Count {
   return { state, accepted: of('accepted'), rejected: of('rejected'), total: states.length };
 }
 
-/** Counts the same from the data that the call stores, which outlasts the proposal. */
+/** Counts the hunks from the data stored with the call, which is kept longer than the proposal. */
 function countStored(details: unknown): Count {
   const {
     state,
@@ -148,7 +149,7 @@ function countStored(details: unknown): Count {
 const quoted =
   /(?:\b(?:rejected|accepted|changed by the user)|^The user says): ("(?:[^"\\\n]|\\.)*")/gm;
 
-/** Returns the user's comments. The result of the call repeats them for the model. */
+/** Returns the user's comments from the result of a call, which repeats them for the model. */
 export function commentsIn(result: string): string[] {
   const report = result.split('\nThe proposed text:')[0] ?? '';
   return [...report.matchAll(quoted)].map(([, text = '']) => unquote(text));

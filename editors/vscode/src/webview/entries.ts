@@ -1,4 +1,4 @@
-// Draws one entry of the conversation. It is called again when the entry changes, and does
+// Draws one entry of the conversation. The entry is drawn again after each change, so drawing does
 // little work while the entry streams.
 import type { Item, PlanEntry, Proposal } from '../protocol';
 import type { FromPanel } from './messages';
@@ -8,18 +8,18 @@ import { splitStable, type Conversation, type Entry } from './model';
 import { errorParts, firstLine } from '../text';
 import { drawTool } from './tool';
 
-/** The panel functions that drawing needs. */
+/** The functions and data of the panel that drawing needs. */
 export interface Context {
   conversation: Conversation;
   send: (message: FromPanel) => void;
-  /** The folds that the user has opened or closed, by ID. */
+  /** Whether each fold that the user has opened or closed is open, by ID. */
   folds: Map<string, boolean>;
   checkpointOf: (entry: Entry) => string | undefined;
   /** Returns the proposal of an edit. If the proposal is unknown, the panel requests it. */
   proposalOf: (item: Item) => Proposal | undefined;
 }
 
-/** For each element, how much of the Markdown it already shows. */
+/** How much of the Markdown each element already shows. */
 const drawn = new WeakMap<Element, { stable: number; tail: HTMLElement; length: number }>();
 
 export function drawEntry(entry: Entry, into: HTMLElement, context: Context): void {
@@ -51,7 +51,10 @@ export function drawEntry(entry: Entry, into: HTMLElement, context: Context): vo
   }
 }
 
-/** Streams Markdown. Finished blocks are drawn once, and only the unfinished end is drawn again. */
+/**
+ * Draws streamed Markdown. Finished blocks are drawn once, and only the unfinished end is drawn
+ * again.
+ */
 function drawStream(entry: Entry, into: HTMLElement): void {
   const text = entry.text;
   let state = drawn.get(into);
@@ -75,8 +78,8 @@ function drawStream(entry: Entry, into: HTMLElement): void {
 }
 
 /**
- * Shows a long unfinished end as plain text until it is complete, so that the cost depends only on
- * the added text.
+ * Shows a long unfinished end as plain text until it is complete, so that the cost of an update
+ * depends only on the added text.
  */
 export function growText(tail: HTMLElement, text: string): void {
   const node = tail.firstChild;
@@ -192,7 +195,10 @@ function editMessage(entry: Entry, into: HTMLElement, context: Context): void {
   area.focus();
 }
 
-/** Keeps the element while it streams, because a click on its title must not hit another title. */
+/**
+ * Draws reasoning. The element is kept while it streams, because a click on its title must not hit
+ * another title.
+ */
 function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void {
   const title = entry.done ? thoughtTitle(entry.text) : 'Thinking…';
   const known = into.firstElementChild;
@@ -205,13 +211,13 @@ function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void 
   if (body) growText(body as HTMLElement, entry.text);
 }
 
-/** Returns the title of a folded thought, which is the beginning of the thought. */
+/** Returns the title of a folded thought, which begins with the first words of the thought. */
 function thoughtTitle(text: string): string {
   const begin = firstLine(text.replace(/[*`#]/g, ''));
   return begin ? `Thought: ${begin}` : 'Thought';
 }
 
-/** Creates a fold whose body is created when it is opened. */
+/** Creates a fold. Its body is created when the fold is opened. */
 export function fold(
   id: string,
   title: string | Node,
@@ -258,7 +264,7 @@ function drawNotice(item: Item, into: HTMLElement): void {
   );
 }
 
-/** Draws a restore of files. Each restore has its own undo, even after later restores. */
+/** Draws a restore. Each restore has its own Undo button, even after later restores. */
 function drawRestore(entry: Entry, into: HTMLElement, { send }: Context): void {
   const { note, restored } = entry;
   const args = [restored?.undoCheckpointId, restored?.scope];
@@ -287,7 +293,9 @@ const endWords: Record<string, string> = {
   aborted: 'Stopped.',
 };
 
-/** Describes in words and with a button what the user can do about a kind of error. */
+/**
+ * A button that helps the user after an error: its label, its command and the command's arguments.
+ */
 type Way = [label: string, command: string, ...args: string[]];
 
 const ways: Record<string, { text?: string; buttons?: Way[] }> = {

@@ -1,4 +1,5 @@
-// The elements around the conversation: title, pickers, context gauge, queue, questions, jobs.
+// Draws the elements around the conversation: title, pickers, context gauge, queue, questions and
+// jobs.
 import type {
   AskParams,
   Job,
@@ -55,16 +56,16 @@ function drawPicker([label, words, command, title = words]: Picker, send: Send):
 }
 
 /**
- * Returns the name of a model without its provider, because otherwise the end of a long reference
- * would be cut off.
+ * Returns a model's name without its provider, because otherwise the end of a long reference would
+ * be cut off.
  */
 function modelName(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1) || reference;
 }
 
 /**
- * Draws the pickers below the input. They fit into one line of a narrow panel, where the name of a
- * model is shown without the word before it. A long name has its own line.
+ * Draws the pickers below the input. In a narrow panel, the model picker shows the model's name
+ * without the word "Model", so that all pickers fit into one line. A long name has its own line.
  */
 export function drawPickers({ sessionId, model, policy, profile }: PanelState, send: Send): Node[] {
   const unset = sessionId ? 'default' : ''; // before the first session, the values are unknown
@@ -82,7 +83,7 @@ export function drawMode({ mode }: PanelState, send: Send): Node[] {
   return [drawPicker(['Mode', mode || 'default', 'agentLsp.selectMode'], send)];
 }
 
-/** Draws how full the context is, and what the session has cost. */
+/** Draws how full the context is and how much the session has cost. */
 export function drawGauge({ contextTokens, contextWindow, usage }: PanelState): Node[] {
   const cost = usage?.cost ? `$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}` : '';
   const parts: Node[] = [];
@@ -196,7 +197,7 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
       rule,
     );
   };
-  // The settings of a folder are shown unchanged.
+  // Only a plan is drawn as Markdown. A folder's settings are shown unchanged.
   const isPlan = !subject.command && !subject.uris?.length && params.preview !== undefined;
   // The complete command is shown below.
   const title = subject.command === undefined ? visible(params.title) : 'Allow this command?';
@@ -227,7 +228,7 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
   );
 }
 
-/** Names the unsaved files in the questions about commands. */
+/** Shows the names of the unsaved files in the questions about commands. */
 export function nameUnsaved(asks: Element, names: string[]): void {
   const text =
     names.length > 0 ? `Saves ${counted(names.length, 'file')}: ${names.join(', ')}` : '';
@@ -235,8 +236,8 @@ export function nameUnsaved(asks: Element, names: string[]): void {
 }
 
 /**
- * Draws the key that the user types in the input to answer. Only the oldest question shows its
- * digits.
+ * Draws the digit that the user can type in the input to choose an answer. Only the oldest question
+ * shows its digits.
  */
 function digit(index: number): HTMLElement {
   return h(
@@ -250,7 +251,10 @@ function digit(index: number): HTMLElement {
   );
 }
 
-/** Draws the subject of an answer. A plan is Markdown, and everything else is shown unchanged. */
+/**
+ * Draws the preview in a permission request. A plan is drawn as Markdown, and any other text is
+ * shown unchanged.
+ */
 function preview(text: string, isPlan: boolean): HTMLElement {
   if (!isPlan) return reachable(h('pre', { class: 'preview' }, text));
   const box = h('div', { class: 'preview markdown', role: 'group', 'aria-label': 'Plan' });
@@ -258,7 +262,7 @@ function preview(text: string, isPlan: boolean): HTMLElement {
   return reachable(box);
 }
 
-/** Shows a path in one line. The end of a long path is kept. */
+/** Shows a path in one line. If the path is too long, its end stays visible. */
 function where(uri: string, before = ''): HTMLElement {
   const path = decodeURIComponent(uri.replace(/^file:\/\//, ''));
   return h(
@@ -270,8 +274,8 @@ function where(uri: string, before = ''): HTMLElement {
 }
 
 /**
- * Draws a question. The user answers with a button, with several checkboxes, or with a text. An
- * empty answer is not sent.
+ * Draws a question. The user clicks a button, selects checkboxes, or types an answer. An empty
+ * answer is not sent.
  */
 function question(params: AskParams, send: Send): HTMLElement {
   const answer = (text?: string) =>

@@ -1,21 +1,21 @@
-// The questions that the panel asks before a text or a stop causes an irreversible action.
+// Asks the user before text or a stop causes an irreversible action.
 import { counted } from '../text';
 import type { Gate } from './composer';
 import type { Answer, Confirm } from './confirm';
 import type { FromPanel, Waiting } from './messages';
 import { answerOf, replyWith } from './typed';
 
-/** The agent's oldest question, and the number of undecided changes. */
+/** The agent's oldest question and the number of undecided changes. */
 interface Pending {
   waiting: Waiting | undefined;
-  /** Whether the menu of the question is open, so that its digits are shown. */
+  /** Whether the question's menu is open, so that the digits in the menu are shown. */
   menuOpen: boolean;
   discards: number;
 }
 
 /**
  * Handles Enter while the agent is waiting. If the whole text is an answer, it is sent as the
- * answer. Otherwise the panel asks what the text is for.
+ * answer. Otherwise, the panel asks the user what the text is for.
  */
 export function enterGate(
   confirm: Confirm,
@@ -32,7 +32,7 @@ export function enterGate(
       const { waiting, discards, menuOpen } = pending();
       const now = subject();
       if (now === '' || text.startsWith('/')) return false;
-      // A text that was typed for an earlier question does not answer this one.
+      // Text that was typed for an earlier question does not answer the current one.
       const answer = waiting && asked === now ? answerOf(text, waiting, menuOpen) : undefined;
       if (answer) {
         take();
@@ -79,7 +79,7 @@ export function enterGate(
   };
 }
 
-/** Asks before a stop discards changes. */
+/** Asks the user before a stop discards changes. */
 export class StopQuestion {
   constructor(
     private readonly confirm: Confirm,

@@ -1,4 +1,5 @@
-// The panel's page: receives messages from the extension, draws them, and sends the user's actions.
+// Runs the panel's page. It receives messages from the extension, draws them, and sends the user's
+// actions.
 import { Announcer } from './announce';
 import { drawChanges, drawOffer } from './changes';
 import { Composer, type ComposerState } from './composer';
@@ -28,7 +29,8 @@ const saved: ComposerState = { draft: '', history: [], ...api.getState() };
 const conversation = new Conversation();
 const checkpoints = new Map<string, string>();
 /**
- * Finds the checkpoint before a prompt by the prompt's id, or by the turn that the prompt began.
+ * Returns the checkpoint before a prompt, by the prompt's id or by the id of the turn that it
+ * began.
  */
 const checkpointOf = (entry: Entry) =>
   checkpoints.get(entry.id) ??
@@ -129,7 +131,10 @@ function drawState(state: PanelState): void {
   dropOldConfirm();
 }
 
-/** Removes the panel's question about a request of the agent when the request ends. */
+/**
+ * Closes a confirmation in the panel when it no longer applies, because the agent's request or the
+ * turn has ended.
+ */
 function dropOldConfirm(): void {
   const gone =
     confirm.about === 'stop'
@@ -139,7 +144,10 @@ function dropOldConfirm(): void {
   if (gone) confirm.close();
 }
 
-/** Keeps the boxes of open questions, because typed text must not be lost. */
+/**
+ * Draws the open questions. Boxes that are already shown are kept, because typed text must not be
+ * lost.
+ */
 function drawAsks(waiting: Waiting[], unsaved: string[]): void {
   waitingNow = waiting;
   dropOldConfirm();
@@ -196,7 +204,8 @@ function receive(message: ToPanel): void {
       return drawWhenChanged(jobs, message.jobs, () => drawJobs(message.jobs, send));
     case 'restored':
       transcript.changed(conversation.takeRestore(message.restored));
-      return transcript.toEnd(); // the user pressed Restore farther up, and the entry has its undo
+      // Show the entry and its Undo button, because the user pressed Restore farther up.
+      return transcript.toEnd();
     case 'proposal':
       return transcript.changed(conversation.takeProposal(message.proposal));
     case 'completions':

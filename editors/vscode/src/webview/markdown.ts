@@ -6,8 +6,8 @@ import { colored } from './colors';
 import { reachable } from './dom';
 
 /**
- * Maximum number of characters in one block. A longer block is shown as plain text, because parsing
- * and layout would block the panel.
+ * The maximum number of characters in one block. A longer block is shown as plain text, because
+ * parsing and layout would freeze the panel.
  */
 export const plainFrom = 200_000;
 /**
@@ -52,8 +52,8 @@ const allowed = {
   ],
   ALLOWED_ATTR: ['href', 'title', 'align', 'start', 'type', 'checked', 'disabled', 'class'],
   /**
-   * Web pages, mail addresses, and file paths with a line and column. The extension decides what
-   * each may open.
+   * Allows web pages, mail addresses, and file paths, which may end in a line and column. The
+   * extension decides what each link may open.
    */
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|[^:]*$|[^:]*[./][^:]*(?::\d+){1,2}$)/i,
   ALLOW_DATA_ATTR: false,
@@ -71,8 +71,8 @@ DOMPurify.addHook('afterSanitizeAttributes', (node) => {
 });
 
 /**
- * Renders finished Markdown. Text that is still growing has no colors, because it is drawn again
- * with each word.
+ * Renders finished Markdown. Code that is still growing is not highlighted, because it is drawn
+ * again with each word.
  */
 export function renderMarkdown(text: string, isOpen = false): DocumentFragment {
   if (text.length > plainFrom || hasLongLine(text)) return plain(text);
@@ -104,7 +104,10 @@ function hasLongLine(text: string): boolean {
   return false;
 }
 
-/** Shows text that is too long for Markdown unchanged. The middle is shown only on request. */
+/**
+ * Shows the beginning of text that is too long for Markdown, unchanged. A button copies the full
+ * text.
+ */
 function plain(text: string): DocumentFragment {
   const fragment = document.createDocumentFragment();
   const pre = reachable(document.createElement('pre'));
@@ -123,7 +126,7 @@ function plain(text: string): DocumentFragment {
   return fragment;
 }
 
-/** Texts that a button acts on, stored outside the DOM. */
+/** The texts on which buttons act. They are stored outside the DOM. */
 const held = new WeakMap<Element, string>();
 
 export function holdText(element: Element, text: string): void {

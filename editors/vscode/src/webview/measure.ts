@@ -1,5 +1,5 @@
-// Measures how long it takes to draw long conversations, compared with the same work in an empty
-// page. The tests and "Measure the panel" use it.
+// Measures how long the panel takes to draw long conversations, compared with the same work in an
+// empty page. The tests and "Measure the panel" use it.
 import { h } from './dom';
 import type { Item } from '../protocol';
 import type { AgentEvent } from './messages';
@@ -39,7 +39,7 @@ function completed(id: number): AgentEvent {
 
 /**
  * Draws in a separate transcript above the page, and removes the transcript afterwards. Returns the
- * milliseconds until the next frame.
+ * number of milliseconds until the next frame.
  */
 async function timed(
   work: (conversation: Conversation, transcript: Transcript) => void | Promise<void>,
@@ -64,7 +64,9 @@ async function timed(
   return took;
 }
 
-/** Draws the same amount of plain text in an empty box, as a baseline for the browser itself. */
+/**
+ * Draws the same amount of plain text in an empty box, as a baseline for the speed of the browser.
+ */
 async function empty(pieces: string[], perFrame = 0): Promise<number> {
   const stage = h('div', { class: 'stage' });
   document.body.append(stage);

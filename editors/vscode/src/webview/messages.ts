@@ -1,4 +1,5 @@
-// The messages between the extension and the panel. They are structured clones in both directions.
+// Defines the messages between the extension and the panel. They are structured clones in both
+// directions.
 import type {
   AskParams,
   Checkpoint,
@@ -23,25 +24,25 @@ export type Waiting =
   | { kind: 'ask'; params: AskParams };
 
 /**
- * A problem. The kind determines the help: no provider is set up, the program was not found, or
- * another problem.
+ * A problem and its kind, which determines the help that is shown. The kinds are a missing provider
+ * (`setup`), a missing program (`program`), and any other problem (`other`).
  */
 export interface Problem {
   text: string;
   kind: 'setup' | 'program' | 'other';
 }
 
-/** No provider is set up, but a local server may have been found. */
+/** The state while no provider is set up. A local server may have been found. */
 export type SetupState = { kind: 'missing' } | { kind: 'found'; provider: string; model: string };
 
-/** The session as the panel's frame shows it. */
+/** The session's data that is shown around the conversation. */
 export interface PanelState {
   sessionId?: string;
   title: string;
   status: string;
   daemon: string;
   problem?: Problem;
-  /** Absent if a prompt can be sent. */
+  /** The state of the setup. It is absent if a prompt can be sent. */
   setup?: SetupState;
   /** Whether the demo is running. */
   isDemo: boolean;
@@ -53,7 +54,7 @@ export interface PanelState {
   usage?: Usage;
   contextTokens?: number;
   contextWindow?: number;
-  /** Undecided changes of this session that a stop would discard. */
+  /** The number of this session's undecided changes that a stop would discard. */
   discards: number;
   changes?: ChangesBar;
   /** Whether to offer to apply edits first and review them afterwards. */
@@ -61,15 +62,15 @@ export interface PanelState {
 }
 
 /**
- * The changes of a session: proposed and pending, applied and pending, or the decided changes of
- * the last turn.
+ * A session's changes: proposed and pending, applied and pending, or the decided changes from the
+ * last turn.
  */
 export interface ChangesBar {
   kind: 'proposed' | 'applied' | 'done';
-  /** Number of undecided hunks; 0 if the turn is done. */
+  /** The number of undecided hunks. It is 0 if the kind is `done`. */
   changes: number;
   files: number;
-  /** Numbers of lines. */
+  /** The numbers of added and removed lines. */
   added: number;
   removed: number;
   /** The checkpoint that undoes the turn, if the turn has ended. */
@@ -79,9 +80,9 @@ export interface ChangesBar {
 export interface Completion {
   label: string;
   detail?: string;
-  /** The text for the input. */
+  /** The text that is inserted into the input. */
   insert: string;
-  /** The attachments of the prompt. */
+  /** The content that is attached to the prompt. */
   block?: ContentBlock;
 }
 
@@ -92,7 +93,7 @@ export interface Restored {
   text: string;
 }
 
-/** The user's choice for the next prompt only. */
+/** The user's choices for the next prompt only. */
 export type PromptOptions = Pick<TurnOptions, 'model' | 'thinking'>;
 
 export type ToPanel =
@@ -100,7 +101,10 @@ export type ToPanel =
   | { type: 'loaded' }
   | { type: 'events'; events: AgentEvent[] }
   | { type: 'state'; state: PanelState }
-  /** The files that are saved before a command runs may change while a question is open. */
+  /**
+   * `unsaved` lists the files that are saved before a command runs. It may change while a question
+   * is open.
+   */
   | { type: 'waiting'; waiting: Waiting[]; unsaved: string[] }
   | { type: 'checkpoints'; checkpoints: Checkpoint[] }
   | { type: 'jobs'; jobs: Job[] }
@@ -110,7 +114,7 @@ export type ToPanel =
   | { type: 'insert'; text: string; blocks: ContentBlock[] }
   | { type: 'options'; options: PromptOptions }
   | { type: 'focus' }
-  /** Asks whether a stop may discard this many changes. */
+  /** Asks the user whether a stop may discard this many changes. */
   | { type: 'confirmStop'; changes: number }
   | { type: 'measure'; items: number; deltas: number };
 
@@ -131,7 +135,7 @@ export type FromPanel =
   | { type: 'answer'; requestId: string; answer?: string }
   | { type: 'command'; command: string; args: unknown[] }
   | { type: 'complete'; query: string }
-  /** Asks for a proposal that was decided before the panel was shown. */
+  /** Requests a proposal that was decided before the panel was shown. */
   | { type: 'proposal'; proposalId: string }
   | { type: 'open'; uri: string; line?: number }
   | { type: 'link'; href: string }
@@ -142,6 +146,6 @@ export type FromPanel =
   | { type: 'fork'; itemId: string }
   | { type: 'pin'; itemId: string; on: boolean }
   | { type: 'killJob'; jobId: string }
-  /** Hides the bar of the last turn's changes. */
+  /** Hides the bar that shows the last turn's changes. */
   | { type: 'keepTurn' }
   | { type: 'measured'; figures: Record<string, number> };

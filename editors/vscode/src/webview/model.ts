@@ -1,5 +1,4 @@
-// The panel's model of the conversation. It converts notifications to entries, and is pure and
-// idempotent.
+// Converts notifications to the entries of the conversation. The conversion is pure and idempotent.
 import type { Delta, Item, Proposal, QueueEntry, RetryScheduled, Turn } from '../protocol';
 import type { AgentEvent, Restored } from './messages';
 
@@ -9,7 +8,9 @@ export interface Entry {
   kind: 'item' | 'turn' | 'retry' | 'compaction' | 'restore';
   turnId?: string;
   item?: Item;
-  /** The text streamed so far: of a message, of reasoning, or of a tool's live output. */
+  /**
+   * The text streamed so far. This is the text of a message, reasoning, or a tool's live output.
+   */
   text: string;
   toolInput: string;
   done: boolean;
@@ -21,7 +22,7 @@ export interface Entry {
   restored?: Restored;
 }
 
-/** Bytes of a tool's live output that are kept, from its end. */
+/** The number of bytes that are kept at the end of a tool's live output. */
 const liveOutput = 64 * 1024;
 
 export class Conversation {
@@ -92,7 +93,10 @@ export class Conversation {
     return this.add({ ...entry, note: restored.text, restored, done: true });
   }
 
-  /** Keeps the newest version of a proposal. Returns the edit to which the proposal belongs. */
+  /**
+   * Stores a proposal unless a newer revision is known. Returns the id of the edit to which the
+   * proposal belongs.
+   */
   takeProposal(proposal: Proposal): string[] {
     const { proposalId, revision, itemId } = proposal;
     if ((this.proposals.get(proposalId)?.revision ?? 0) > revision) return [];
@@ -100,7 +104,7 @@ export class Conversation {
     return this.entries.has(itemId) ? [itemId] : [];
   }
 
-  /** Redraws the items that are pinned now or were pinned before. */
+  /** Updates the pinned items. Returns the ids of the items whose state has changed. */
   private pin(now: Set<string>): string[] {
     const changed = [...new Set([...now, ...this.pinned])].filter(
       (id) => now.has(id) !== this.pinned.has(id),
@@ -171,7 +175,7 @@ export class Conversation {
   }
 }
 
-/** Reports whether a call was made after another call of the same turn. */
+/** Reports whether a call was made after another call in the same turn. */
 function isLater(a: Entry | undefined, b: Entry): boolean {
   if (a?.item?.type !== 'toolCall' || b.item?.type !== 'toolCall') return false;
   return a.turnId === b.turnId && compareTimes(a.item.createdAt, b.item.createdAt) > 0;
@@ -187,7 +191,9 @@ function blank(id: string, kind: Entry['kind']): Entry {
   return { id, kind, text: '', toolInput: '', done: false, children: [] };
 }
 
-/** Splits Markdown into finished blocks and the unfinished end of a stream. */
+/**
+ * Returns the offset of the unfinished end of streamed Markdown. Only finished blocks precede it.
+ */
 export function splitStable(text: string, from: number): number {
   let stable = from;
   let fence = '';
@@ -214,8 +220,8 @@ export function splitStable(text: string, from: number): number {
 }
 
 /**
- * Formats arguments for reading, one per line, with texts unchanged. Only nested values are JSON. A
- * single text is shown without its name.
+ * Formats arguments for reading, one per line. Strings are unchanged, and only nested values are
+ * JSON. A single string is shown without its name.
  */
 export function argumentsText(args: unknown): string {
   if (typeof args !== 'object' || args === null || Array.isArray(args))
@@ -236,14 +242,17 @@ export function argumentsText(args: unknown): string {
     .join('\n');
 }
 
-/** Returns a message from another program, with a final full stop. */
+/**
+ * Returns a message from another program. A period is added if the message has no final
+ * punctuation.
+ */
 export function sentence(text: string): string {
   return /[.!?…:]$/.test(text.trimEnd()) ? text : `${text}.`;
 }
 
 /**
- * Returns the text of a queued prompt or, without text, a description of its content. An attached
- * file is not part of the user's words.
+ * Returns the text of a queued prompt. If the prompt has no text, it returns a description of the
+ * content. An attached file is not part of the user's words.
  */
 export function wordsOf(prompt: QueueEntry['prompt']): string {
   if (typeof prompt === 'string') return prompt;

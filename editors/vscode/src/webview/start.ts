@@ -1,4 +1,4 @@
-// The content of the panel before the first prompt, and its help when something fails outside a
+// Draws the panel's content before the first prompt, and its help when something fails outside a
 // turn.
 import { button, h } from './dom';
 import type { FromPanel, Problem, SetupState } from './messages';
@@ -51,7 +51,7 @@ export function drawWelcome(setup: SetupState | undefined, send: Send): HTMLElem
   ];
 }
 
-/** Draws an error outside a turn, with help for its kind. */
+/** Draws an error that occurred outside a turn, with help for its kind. */
 export function drawProblem({ text, kind }: Problem, send: Send): (string | HTMLElement)[] {
   const small = (label: string, name: string, ...args: unknown[]) =>
     button(label, command(send, name, ...args), { class: 'small' });

@@ -1,6 +1,6 @@
-// Draws one tool call. Its elements are kept while it runs, and only changes are written. A click
-// on its title or on a button must not hit another element, and its output keeps the scroll
-// position.
+// Draws one tool call. While the call runs, its elements are kept and only changes are written. A
+// click on the title or on a button therefore hits the intended element, and the output keeps its
+// scroll position.
 import type { Item } from '../protocol';
 import { button, drawWhenChanged, h, reachable, reachableNow } from './dom';
 import { counts } from './changes';
@@ -9,7 +9,7 @@ import { commentsIn, countLines, decision, editedFiles, isEdit } from './edits';
 import { drawEntry, fold, growText, type Context } from './entries';
 import { argumentsText, type Entry } from './model';
 
-/** Maximum number of shown characters of a tool's result. */
+/** The maximum number of characters that are shown of a tool's result. */
 const shownResult = 8_000;
 
 const statusWords: Record<string, string> = {
@@ -51,7 +51,7 @@ interface Parts {
   decided: HTMLElement;
   /** The buttons below the decision. */
   buttons: HTMLElement;
-  /** The content of the fold: the newest entry, whose body may be created later. */
+  /** The newest entry, which is the content of the fold. The fold's body may be created later. */
   entry: Entry;
   item: Item;
 }
@@ -94,12 +94,14 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   ]);
 }
 
-/** Formats a duration with tenths of a second. */
+/** Formats a duration in seconds, with tenths below 10 s. A duration below 50 ms is omitted. */
 function timeOf(ms: number): string {
   return ms < 50 ? '' : `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 }
 
-/** Returns a label that ends in a path. If the label is too long, the file name is kept. */
+/**
+ * Splits a label that ends in a path. If the label is too long, the file name stays visible.
+ */
 function labelParts(label: string): Node[] {
   const name = label.search(/[^\s/]+$/);
   if (label[name - 1] !== '/') return [h('span', {}, label)];
@@ -128,8 +130,8 @@ function partsOf(entry: Entry, item: Item, into: HTMLElement, context: Context):
 }
 
 /**
- * Reports whether a fold is open by default. An edit, live output and a running sub-agent are open
- * until the user folds them or they end.
+ * Opens or closes a fold by default. An edit, live output and a running sub-agent are open until
+ * they end or the user closes the fold.
  */
 function openByItself({ details, entry, item }: Parts, status: string, { folds }: Context): void {
   if (folds.has(entry.id)) return;

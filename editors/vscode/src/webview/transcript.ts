@@ -1,5 +1,5 @@
-// The list of entries. Only entries near the visible area are drawn. The others keep their height
-// as empty boxes.
+// Manages the list of entries. Only entries near the visible area are drawn. The others are empty
+// boxes that keep their height.
 import { h } from './dom';
 import { drawEntry, type Context } from './entries';
 import type { Entry } from './model';
@@ -35,8 +35,8 @@ export class Transcript {
       rootMargin: margin,
     });
     this.element.addEventListener('scroll', () => this.moved());
-    // If the user opens a block, it stays visible. If a block grows on its own, or makes room for a
-    // question, the end stays visible.
+    // If the user opens a block, the block stays visible. If a block grows on its own, or the list
+    // shrinks because a question is shown, the end stays visible.
     this.element.addEventListener('click', (event) => {
       if (!(event.target as Element).closest('summary')) return;
       this.opened = true;
@@ -60,7 +60,7 @@ export class Transcript {
     this.follow = true;
   }
 
-  /** Reports that entries changed. They are drawn with the next frame. */
+  /** Marks entries as changed. They are drawn with the next frame. */
   changed(ids: string[]): void {
     for (const id of ids) this.dirty.add(this.top(id));
     this.schedule();
@@ -81,9 +81,9 @@ export class Transcript {
   }
 
   /**
-   * Handles a scroll event. Only an upward scroll leaves the end. The event of a scroll to the end
+   * Handles a scroll event. Only an upward scroll leaves the end. The event for a scroll to the end
    * may arrive after the input has grown, so the end may be farther away although the user did not
-   * move.
+   * scroll.
    */
   private moved(): void {
     const { scrollTop } = this.element;
@@ -125,7 +125,8 @@ export class Transcript {
     this.list.append(added);
     for (const box of newest) this.order(box);
     for (const box of newest) this.watcher.observe(box);
-    // The user sees the end. The observer removes entries that are not visible.
+    // The user sees the end, so the last entries are drawn immediately. The observer removes
+    // entries that are not visible.
     for (const box of newest.slice(-20)) this.show(box);
     if (this.follow) this.element.scrollTop = this.element.scrollHeight;
   }
@@ -163,7 +164,7 @@ export class Transcript {
 
   private see(seen: IntersectionObserverEntry[]): void {
     for (const { target, isIntersecting } of seen) {
-      // This is a late event for a box that has been removed.
+      // Ignore a late event for a box that has been removed.
       if (this.boxes.get((target as HTMLElement).dataset.id ?? '') !== target) continue;
       if (isIntersecting) this.show(target as HTMLElement);
       else this.hide(target as HTMLElement);

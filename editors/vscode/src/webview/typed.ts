@@ -1,5 +1,5 @@
-// The meaning of Enter in the input while the agent is waiting for the user. Pure, so that it can
-// be tested.
+// Determines what Enter means while the agent is waiting for the user. The functions are pure, so
+// that they can be tested.
 import type { PermissionOption } from '../protocol';
 import type { FromPanel, Waiting } from './messages';
 
@@ -11,8 +11,8 @@ export interface Choice {
 }
 
 /**
- * Groups the options of a permission as the panel shows them: allow once and reject first, the
- * others in a menu.
+ * Groups the options of a permission request as the panel shows them. The options to allow or
+ * reject once are shown first, and the others are in a menu.
  */
 export function optionGroups(options: PermissionOption[]): {
   shown: PermissionOption[];
@@ -25,8 +25,8 @@ export function optionGroups(options: PermissionOption[]): {
 }
 
 /**
- * Returns the text of a command, with invisible characters and characters that change the text
- * direction as escapes.
+ * Returns text in which invisible characters and characters that change the text direction are
+ * replaced with escape sequences.
  */
 export function visible(text: string): string {
   return text.replace(
@@ -60,9 +60,9 @@ export function choicesOf(waiting: Waiting): Choice[] {
 }
 
 /**
- * Returns the answer that a text gives. Only a complete text that is one of the shown digits, or
- * yes or no for a permission, is an answer. The digits of a permission's menu are valid while
- * `menuOpen` is true.
+ * Returns the answer that the text gives, or undefined. The whole text must be one of the shown
+ * digits or, for a permission request, yes or no. The digits in a permission request's menu are
+ * valid while `menuOpen` is true.
  */
 export function answerOf(text: string, waiting: Waiting, menuOpen = false): FromPanel | undefined {
   const word = text.trim().toLowerCase();
@@ -86,11 +86,11 @@ export function answerOf(text: string, waiting: Waiting, menuOpen = false): From
     : undefined;
 }
 
-/** Rejects a permission with a comment, or answers a question with the user's own words. */
+/** Rejects a permission request with a comment, or answers a question with the user's own words. */
 export function replyWith(text: string, waiting: Waiting): FromPanel {
   const { requestId } = waiting.params;
   if (waiting.kind === 'ask') return { type: 'answer', requestId, answer: text };
   const option = waiting.params.options.find((o) => o.kind === 'reject_once');
-  // Without an option, the reply is a refusal.
+  // If there is no such option, an empty option id still rejects the request.
   return { type: 'permission', requestId, optionId: option?.optionId ?? '', feedback: text };
 }
