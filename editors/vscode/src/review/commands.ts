@@ -1,5 +1,5 @@
-// The user's actions on pending hunks. Decisions are sent to the daemon, and only the daemon
-// changes text.
+// Performs the user's actions on pending hunks. Decisions are sent to the daemon, and only the
+// daemon changes text.
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import type { Decision } from '../protocol';
@@ -32,8 +32,8 @@ export class ReviewCommands {
     const pending = await this.hunk(target);
     if (!pending) return nothingPending();
     if (isReply(target) && target.text) this.threads.comment(refOf(pending), target.text);
-    // These values are read before the decision, because a diff closes with its last hunk, and a
-    // click above a hunk takes the focus from the editor.
+    // Read these values before the decision, because a diff closes with its last hunk, and a click
+    // above a hunk takes the focus from the editor.
     const from = { diff: isDiffShown(), lens: isRef(target) };
     await this.decide(pending.proposal.proposalId, [this.decision(action, pending)]);
     await this.showNext(pending, from);
@@ -65,7 +65,7 @@ export class ReviewCommands {
       await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, !from.lens);
   }
 
-  /** Shows actions for a hunk that are not among the two buttons above it. */
+  /** Shows the actions for a hunk that have no button above it. */
   async menu(ref: HunkRef): Promise<void> {
     const pending = this.proposals.find(ref.proposalId, ref.hunkId);
     if (!pending) return nothingPending();
@@ -101,7 +101,7 @@ export class ReviewCommands {
     await this.decideFiles(action, files);
   }
 
-  /** Decides all pending changes, or those of one proposal. */
+  /** Decides all pending changes, or only those of one proposal or session. */
   async decideAll(action: Action, of?: ProposalRef): Promise<void> {
     const files = await this.proposals.waiting(of);
     if (files.length === 0) return nothingPending();
@@ -121,8 +121,8 @@ export class ReviewCommands {
   }
 
   /**
-   * Goes to the next or previous hunk from the cursor or, if there is none in this file, to a hunk
-   * in the next file. In a diff, the next hunk is also shown in a diff.
+   * Goes from the cursor to the next or previous hunk or, if this file has none, to a hunk in the
+   * next file. In a diff, the next hunk is also shown in a diff.
    */
   async step(by: 1 | -1): Promise<void> {
     const editor = vscode.window.activeTextEditor;
@@ -161,7 +161,7 @@ export class ReviewCommands {
       return false;
     }
     const [base, proposed] = addresses(file);
-    // The folder names are shown above the text.
+    // The editor shows the folder names above the text.
     const title = `${path.posix.basename(file.uri.path)}: proposed change`;
     await vscode.commands.executeCommand('vscode.diff', base, proposed, title, {
       preserveFocus,
@@ -170,7 +170,9 @@ export class ReviewCommands {
     return true;
   }
 
-  /** Shows all pending changes, or those of one proposal, in one multi-file diff. */
+  /**
+   * Shows all pending changes, or only those of one proposal or session, in one multi-file diff.
+   */
   async review(of?: ProposalRef): Promise<void> {
     const files = await this.proposals.waiting(of);
     if (files.length === 0) return nothingPending();
@@ -233,7 +235,7 @@ export class ReviewCommands {
     return this.atCursor();
   }
 
-  /** Returns the hunk at or nearest to the cursor, in the file or in a side of its diff. */
+  /** Returns the hunk at or nearest to the cursor, in the file or on one side of its diff. */
   private async atCursor(): Promise<PendingHunk | undefined> {
     const editor = vscode.window.activeTextEditor;
     if (!editor) return undefined;

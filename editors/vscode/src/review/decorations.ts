@@ -10,7 +10,10 @@ const ruler = (color: string) => ({
   overviewRulerColor: theme(color),
   overviewRulerLane: vscode.OverviewRulerLane.Left,
 });
-/** A bar at the left edge, for high contrast themes, which do not color lines. */
+/**
+ * Returns the style of a bar at the left edge. High contrast themes need it, because they do not
+ * color lines.
+ */
 const bar = (color: string) => ({
   borderStyle: 'solid',
   borderWidth: '0 0 0 2px',
@@ -138,8 +141,8 @@ function collect(pending: PendingHunk, document: vscode.TextDocument, into: Draw
 }
 
 /**
- * The hover shows the complete text that the buffer does not contain, because the row next to the
- * hunk may be cut off.
+ * Returns the hover of a hunk. The hover shows the complete text that the buffer does not contain,
+ * because the row next to the hunk may be cut off.
  */
 function hoverOf(
   { file, mark }: PendingHunk,

@@ -1,5 +1,6 @@
-// The two sides of a proposal as documents: agent-base (read-only) and agent-proposed (the user may
-// edit it before accepting). Saving the proposed side stores the text here and decides nothing.
+// Provides the two sides of a proposal as documents: agent-base (read-only) and agent-proposed (the
+// user may edit it before accepting). Saving the proposed side stores its text here and decides
+// nothing.
 import * as vscode from 'vscode';
 import { grow, sidesOf, type Mark, type Sides } from './hunks';
 import type { PendingFile, Proposals } from './proposals';
@@ -7,8 +8,8 @@ import type { PendingFile, Proposals } from './proposals';
 export const baseScheme = 'agent-base';
 export const proposedScheme = 'agent-proposed';
 /**
- * The title of the multi-file review. The title identifies the tab, because the tab's input has no
- * type of its own.
+ * The title of the multi-file review. The title identifies the tab, because the tab's input does
+ * not have its own type.
  */
 export const reviewTitle = 'Pending changes by the agent';
 
@@ -29,7 +30,7 @@ export function isSide(uri: vscode.Uri): boolean {
   return uri.scheme === baseScheme || uri.scheme === proposedScheme;
 }
 
-/** Returns the file that a side belongs to. */
+/** Returns the proposal and the file to which a side belongs. */
 export function sideOf(uri: vscode.Uri): { proposalId: string; file: string } {
   try {
     const [proposalId, file] = JSON.parse(uri.query) as [string, string];
@@ -46,7 +47,7 @@ interface Edited {
   touched: boolean;
 }
 
-/** Serves both schemes, and stores the user's edits of the proposed side. */
+/** Serves both schemes, and stores the user's edits to the proposed side. */
 export class SideDocuments
   implements vscode.TextDocumentContentProvider, vscode.FileSystemProvider, vscode.Disposable
 {
@@ -76,14 +77,15 @@ export class SideDocuments
   }
 
   /**
-   * Returns the file that a document represents: the file of a side, otherwise the document itself.
+   * Returns the file that a document represents. A side of a diff represents the file in the
+   * proposal. Any other document represents itself.
    */
   fileOf(uri: vscode.Uri): vscode.Uri {
     return isSide(uri) ? vscode.Uri.parse(sideOf(uri).file) : uri;
   }
 
   /**
-   * Returns the ranges of the undecided hunks in a document. In a side of a diff, the ranges differ
+   * Returns the ranges of the undecided hunks in a document. On a side of a diff, the ranges differ
    * from those in the file.
    */
   async marksIn(uri: vscode.Uri): Promise<Mark[]> {
@@ -175,7 +177,7 @@ export class SideDocuments
   private follow({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
     const side =
       document.uri.scheme === proposedScheme ? this.edited.get(document.uri.toString()) : undefined;
-    // The document was reloaded, or all edits were undone.
+    // Ignore the event if the document was reloaded or all edits were undone.
     if (!side || contentChanges.length === 0 || document.getText() === side.text) return;
     side.touched = true;
     side.marks = side.marks.map(({ hunk, range }) => ({
@@ -203,8 +205,8 @@ export class SideDocuments
   }
 
   /**
-   * Closes the diffs of a decided proposal. Their text was accepted or rejected, so there is
-   * nothing left to save.
+   * Closes the diffs of a decided proposal. Their text has been accepted or rejected, so nothing is
+   * left to save.
    */
   private async close(proposalId: string): Promise<void> {
     const ours = (uri: vscode.Uri) =>
@@ -233,7 +235,7 @@ async function textOf(uri: vscode.Uri): Promise<string> {
   const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
   if (open) return open.getText();
   try {
-    // This decodes a byte order mark, as an editor does.
+    // TextDecoder removes a byte order mark, as an editor does.
     return new TextDecoder().decode(await vscode.workspace.fs.readFile(uri));
   } catch {
     return '';

@@ -22,14 +22,14 @@ export function isOpen(hunk: Hunk): boolean {
   return hunk.state === 'pending' || hunk.state === 'stale';
 }
 
-/** Returns the marks of a file's undecided hunks at the daemon's positions. */
+/** Returns marks for a file's undecided hunks, at the positions that the daemon reported. */
 export function marksFrom(file: ProposalFile): Mark[] {
   return file.hunks.filter(isOpen).map((hunk) => ({ hunk, range: hunk.range }));
 }
 
 /**
- * Moves a range by a change of its document. A change inside the range extends it. A change that
- * ends or begins at its edge does not.
+ * Moves a range after a change to its document. A change inside the range extends the range. A
+ * change that only touches an edge of the range does not extend it.
  */
 export function shift(range: Range, change: Change): Range {
   const empty = compare(range.start, range.end) === 0;
@@ -43,8 +43,8 @@ export function shift(range: Range, change: Change): Range {
 }
 
 /**
- * Works like shift, but text that is typed at an edge belongs to the range. It is used for text
- * that the user may edit.
+ * Moves a range as shift does, but text that is typed at an edge becomes part of the range. It is
+ * used for text that the user may edit.
  */
 export function grow(range: Range, change: Change): Range {
   const start = shiftPosition(range.start, change, false);
@@ -71,7 +71,7 @@ function minPosition(a: Position, b: Position): Position {
   return compare(a, b) <= 0 ? a : b;
 }
 
-/** Returns the end of a text that begins at a position. */
+/** Returns the end position of text that begins at a position. */
 export function endOf(start: Position, text: string): Position {
   const lines = text.split(/\r\n|\r|\n/);
   const last = lines[lines.length - 1] ?? '';
@@ -85,7 +85,7 @@ export function nearestMark(marks: Mark[], line: number): Mark | undefined {
   return [...marks].sort((a, b) => distance(a) - distance(b))[0];
 }
 
-/** Returns the first mark below a line, or the last mark above the line. */
+/** Returns the first mark below a line if `by` is 1, or the last mark above it if `by` is -1. */
 export function nextMark(marks: Mark[], line: number, by: 1 | -1): Mark | undefined {
   const sorted = [...marks].sort((a, b) => compare(a.range.start, b.range.start));
   return by > 0
@@ -185,7 +185,7 @@ export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides 
   };
 }
 
-/** The start and end of a part of a text. */
+/** The start and end offsets of a part of a text. */
 type Span = [number, number];
 
 function whole(base: string, proposed: string, marks: Mark[]): Sides {

@@ -1,6 +1,6 @@
-// The row above each pending hunk, with two buttons, a menu and the counter. The text that the
+// Draws the row above each pending hunk, with two buttons, a menu and a counter. Text that the
 // buffer does not contain has its own row. This row is below the lines that the text replaces, or
-// above the lines that replaced it.
+// above the lines that replaced the text.
 import * as vscode from 'vscode';
 import { linesOf, rangeOf } from './decorations';
 import { missingOf, rowOf } from './missing';
@@ -33,8 +33,8 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   /**
-   * Fires only if the rows have changed, because the editor then draws all rows again, and a click
-   * may get lost.
+   * Fires the event only if the rows have changed, because the editor redraws all rows after each
+   * event, and a click during the redraw may be lost.
    */
   private tell(): void {
     const rows = this.proposals.files().map(({ uri, file, proposal, marks }) => {
@@ -71,7 +71,7 @@ function buttons(pending: PendingHunk, index: number, count: number): vscode.Cod
   const ref = refOf(pending);
   const { line } = rangeOf(pending).start;
   const applied = pending.file.placement === 'applied';
-  // A plain space after an icon would not be shown.
+  // The editor does not show a plain space after an icon.
   const label = (icon: string, words: string) => `$(${icon})\u00a0${words}`;
   return [
     lens(
@@ -91,7 +91,7 @@ function buttons(pending: PendingHunk, index: number, count: number): vscode.Cod
   ];
 }
 
-/** Shows the missing text. A click on it opens the diff. */
+/** Returns the row with the missing text. A click on the row opens the diff. */
 function text(pending: PendingHunk, lineCount: number, starts: Set<number>): vscode.CodeLens[] {
   const inline = vscode.workspace.getConfiguration('agentLsp').get('review.inline', true);
   const row = inline ? rowOf(missingOf(pending.file, pending.mark.hunk)) : '';

@@ -1,10 +1,10 @@
-// The text of a hunk that the buffer does not contain, which is either proposed text or text that
-// was replaced.
+// Formats the text of a hunk that the buffer does not contain, which is either proposed text or
+// text that was replaced.
 import type { Hunk, ProposalFile } from '../protocol';
 
-/** The maximum number of characters of the text in a row between the lines. */
+/** The maximum number of characters of the text that is shown in a row between two lines. */
 const rowLength = 100;
-/** The maximum number of lines of the text in the hover. */
+/** The maximum number of lines of the text that is shown in the hover. */
 const hoverLines = 40;
 
 export interface Missing {
@@ -19,8 +19,8 @@ export function missingOf({ placement }: ProposalFile, { oldText, newText }: Hun
 }
 
 /**
- * Returns the missing text in one row, because the editor has only one row between two lines. The
- * result is empty if there is nothing to show.
+ * Returns the missing text as one row, because the editor has room for only one row between two
+ * lines. The result is empty if there is nothing to show.
  */
 export function rowOf({ sign, lines }: Missing): string {
   if (lines.length === 0) return '';
@@ -29,7 +29,7 @@ export function rowOf({ sign, lines }: Missing): string {
   return `${sign}\u00a0${cut.replace(/ (?= )/g, '\u00a0')}`;
 }
 
-/** Returns all of the missing text as Markdown, in the syntax colors of a language. */
+/** Returns the missing text as Markdown, highlighted as code in the given language. */
 export function missingMarkdown({ sign, lines }: Missing, languageId: string): string {
   const ticks = [...lines.join('\n').matchAll(/`+/g)].map(([run]) => run.length + 1);
   const fence = '`'.repeat(Math.max(3, ...ticks));

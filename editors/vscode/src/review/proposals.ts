@@ -1,5 +1,5 @@
-// The pending proposals, as the daemon reported them, and the current ranges of their hunks in the
-// buffers.
+// Stores the pending proposals as the daemon reported them, and tracks the ranges of their hunks in
+// the buffers.
 import * as vscode from 'vscode';
 import type { Daemon } from '../client';
 import type { Decision, Proposal, ProposalFile } from '../protocol';
@@ -29,22 +29,22 @@ interface Logged {
 }
 
 /**
- * How many recent changes of a document are kept. They are used to move a hunk whose position
- * refers to an earlier version.
+ * The number of recent changes to keep for each document. They are used to move a hunk whose
+ * position refers to an earlier version of the document.
  */
 const keptChanges = 64;
 
 /**
- * The proposals that have at least one undecided hunk. Fires after every change, including changes
- * of marks.
+ * Stores the proposals that have at least one undecided hunk. It fires `onChange` after every
+ * change, including changes of marks.
  */
 export class Proposals implements vscode.Disposable {
   private readonly byId = new Map<string, Proposal>();
   private readonly placed = new Map<string, Mark[]>();
   private readonly logs = new Map<string, Logged[]>();
   /**
-   * Hunks whose decision has been sent. They are no longer offered, so that no hunk is decided
-   * twice.
+   * The hunks for which a decision has been sent. They are no longer offered, so that no hunk is
+   * decided twice.
    */
   private readonly deciding = new Set<string>();
   private readonly changed = new vscode.EventEmitter<void>();
@@ -82,8 +82,8 @@ export class Proposals implements vscode.Disposable {
   }
 
   /**
-   * Returns how many undecided changes of a session are not in the buffers yet. A stop of the
-   * session's turn withdraws them.
+   * Returns the number of a session's undecided changes that are not in the buffers yet. Stopping
+   * the session's turn withdraws these changes.
    */
   discardedByStop(sessionId: string | undefined): number {
     return this.files().reduce(
@@ -94,8 +94,9 @@ export class Proposals implements vscode.Disposable {
   }
 
   /**
-   * Returns the pending files, optionally of one proposal or one session. Unknown proposals are
-   * fetched, because their question may be shown before they arrive.
+   * Returns the pending files, optionally only those of one proposal or session. If none are known,
+   * the proposals are fetched, because a question about a proposal may be shown before the proposal
+   * arrives.
    */
   async waiting({ proposalId, sessionId }: ProposalRef = {}): Promise<PendingFile[]> {
     const wanted = () =>
@@ -136,7 +137,7 @@ export class Proposals implements vscode.Disposable {
     return proposal && file ? this.pendingFile(proposal, file) : undefined;
   }
 
-  /** Asks the daemon for the pending proposals after a restart. */
+  /** Requests the pending proposals from the daemon after a restart. */
   async refresh(): Promise<void> {
     const { proposals } = await this.daemon.request('agent/proposal/list', {});
     this.byId.clear();
@@ -145,7 +146,10 @@ export class Proposals implements vscode.Disposable {
     this.changed.fire();
   }
 
-  /** Decides hunks. The user is notified of decisions that the daemon could not apply. */
+  /**
+   * Sends decisions on hunks to the daemon. The user is notified of decisions that the daemon could
+   * not apply.
+   */
   async resolve(proposalId: string, decisions: Decision[], comment?: string): Promise<boolean> {
     const keys = decisions.map(({ hunkId }) => `${proposalId} ${hunkId}`);
     for (const k of keys) this.deciding.add(k);
@@ -209,8 +213,8 @@ export class Proposals implements vscode.Disposable {
   }
 
   /**
-   * Returns the marks of a file, moved by the changes since the version in which the daemon placed
-   * them.
+   * Returns the marks of a file at their current positions. They are moved by the changes since the
+   * version of the document to which the daemon's positions refer.
    */
   private place(file: ProposalFile): Mark[] {
     const since = (this.logs.get(normal(file.uri)) ?? []).filter(
@@ -246,7 +250,7 @@ function moved(marks: Mark[], changes: Change[]): Mark[] {
 
 /**
  * Reports whether a proposal is pending. A proposal in conflict is pending while any of its hunks
- * is.
+ * is pending.
  */
 function waits(proposal: Proposal): boolean {
   return (

@@ -1,4 +1,5 @@
-// The user's comments on pending hunks. A hunk has a thread only if the user wrote a comment on it.
+// Shows the user's comments on pending hunks. A hunk has a thread only if the user wrote a comment
+// on it.
 import * as vscode from 'vscode';
 import { linesOf, rangeOf } from './decorations';
 import type { PendingHunk, Proposals } from './proposals';
@@ -20,7 +21,7 @@ export class HunkThreads implements vscode.Disposable {
     'agent-lsp',
   );
   private readonly shown = new Map<string, Shown>();
-  /** Comments that are sent with the decision, by hunk. */
+  /** The comments on each hunk, which are sent with the decision on it. */
   private readonly comments = new Map<string, string[]>();
   private readonly subscriptions: vscode.Disposable[];
 

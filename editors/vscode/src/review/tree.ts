@@ -1,4 +1,4 @@
-// The tree of pending changes and the badges in the Explorer.
+// Provides the tree of pending changes and the badges in the Explorer.
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { rangeOf } from './decorations';
@@ -76,7 +76,7 @@ function hunkItem(pending: PendingHunk): vscode.TreeItem {
   return item;
 }
 
-/** Marks files with pending changes. */
+/** Adds a badge to files with pending changes. */
 export class PendingBadges implements vscode.FileDecorationProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri[]>();
   private readonly subscription: vscode.Disposable;

@@ -1,14 +1,14 @@
-// Finds the changed words of a replaced text. Pure.
+// Finds the words that differ between a replaced text and the new text. The functions are pure.
 
 export interface Span {
   start: number;
   end: number;
 }
 
-/** Maximum number of words. A longer hunk is colored by lines only. */
+/** The maximum number of words in a text. In a longer hunk, only whole lines are colored. */
 const maxWords = 600;
 
-/** Returns the parts of each text that the other does not contain. */
+/** Returns the parts of each text that the other text does not contain. */
 export function changedWords(before: string, after: string): { before: Span[]; after: Span[] } {
   const a = wordsOf(before);
   const b = wordsOf(after);
