@@ -1,4 +1,4 @@
-// "Fix with agent" on diagnostics, and questions about a selection.
+// Provides the code actions: "Fix with agent" for diagnostics, and prompts about a selection.
 import * as vscode from 'vscode';
 import { rangeOf } from './editor';
 
@@ -7,7 +7,7 @@ export interface FixTarget {
   diagnostics: vscode.Diagnostic[];
 }
 
-/** Prompts about a selection, by command. */
+/** Maps each selection command to its prompt. */
 export const selectionPrompts: Record<string, string> = {
   'agentLsp.explainSelection': 'Explain this code.',
   'agentLsp.testSelection': 'Write tests for this code.',
@@ -64,7 +64,7 @@ function action(
   return made;
 }
 
-/** The prompt that asks for a fix. */
+/** Returns the prompt that asks the agent to fix the diagnostics. */
 export function fixPrompt({ uri, diagnostics }: FixTarget): string {
   const where = vscode.workspace.asRelativePath(uri);
   const lines = diagnostics.map(

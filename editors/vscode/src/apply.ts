@@ -9,7 +9,7 @@ import type {
 /** Returns the version of an open document, or undefined if the document is not open. */
 export type OpenVersions = (uri: string) => number | undefined;
 
-/** Returns why an edit must not be applied, or undefined. */
+/** Returns the reason why an edit must not be applied, or undefined if it may be applied. */
 export function refusal(edit: WorkspaceEdit, versions: OpenVersions): string | undefined {
   for (const change of edit.documentChanges ?? []) {
     if (!('textDocument' in change)) continue;

@@ -1,5 +1,5 @@
-// Permissions and questions from the daemon to the user. They are shown in the panel and do not
-// take the focus.
+// Manages the daemon's permission requests and questions to the user. The panel shows them without
+// taking the focus.
 import * as vscode from 'vscode';
 import type {
   AskParams,
@@ -14,7 +14,7 @@ interface Open {
   settle: (result: unknown) => void;
 }
 
-/** The open questions of all sessions, oldest first. */
+/** Stores the open questions of all sessions, oldest first. */
 export class Asks implements vscode.Disposable {
   private readonly open = new Map<string, Open>();
   private readonly changed = new vscode.EventEmitter<void>();

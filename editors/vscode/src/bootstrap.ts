@@ -1,5 +1,5 @@
-// Finds the daemon. The order is the user's setting, the binary bundled with the extension, and
-// PATH.
+// Finds the daemon's program. The order is the path in the user's setting, the binary bundled with
+// the extension, and PATH.
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 
@@ -17,10 +17,13 @@ export interface Found {
   source: 'setting' | 'bundled' | 'PATH';
 }
 
-/** Reports that the program cannot be started because it does not exist. */
+/** The error that is thrown if the daemon's program is not found. */
 export class NoProgramError extends Error {}
 
-/** Returns the daemon's path, or why the daemon was not found and what the user can do. */
+/**
+ * Returns the daemon's path. If the program is not found, throws an error that says what the user
+ * can do.
+ */
 export function findBinary(places: Places): Found {
   const executable = places.isExecutable ?? isExecutable;
   if (places.setting) {
@@ -34,7 +37,8 @@ export function findBinary(places: Places): Found {
   const bundled = path.join(places.extensionDir, 'bin', name);
   if (executable(bundled)) return { file: bundled, source: 'bundled' };
   for (const dir of places.pathVariable.split(places.platform === 'win32' ? ';' : ':')) {
-    if (!path.isAbsolute(dir)) continue; // a relative entry would refer to the workspace's files
+    // Skip a relative entry, which would refer to the workspace's files.
+    if (!path.isAbsolute(dir)) continue;
     const file = path.join(dir, name);
     if (executable(file)) return { file, source: 'PATH' };
   }

@@ -1,24 +1,26 @@
-// The content of the bar above the input: the pending changes or, if there are none, the changes
-// from the last turn.
+// Computes the content of the bar above the input. The bar shows the pending changes or, if there
+// are none, the changes from the last turn.
 import type { Checkpoint } from './protocol';
 import type { Proposals } from './review/proposals';
 import { lineStat } from './lines';
 import type { ChangesBar } from './webview/messages';
 
-/** Follows one session's changes. The panel shows the summary. */
+/** Tracks the session's changes, and returns the summary that the panel shows. */
 export class Changes {
   private last: Checkpoint | undefined;
 
   constructor(private readonly proposals: Proposals) {}
 
-  /** Records that the turn with this id has ended. The turn's checkpoint describes its changes. */
+  /**
+   * Stores the checkpoint of the turn that has ended. The checkpoint describes the turn's changes.
+   */
   turnEnded(turnId: string, checkpoints: Checkpoint[]): void {
     this.last = checkpoints.find((c) => c.turnId === turnId && c.stat.files > 0);
   }
 
   /**
-   * Clears the last turn, because another turn began, the user has finished with it, or another
-   * session is shown.
+   * Clears the last turn's changes. It is called when another turn begins, when the user has
+   * finished with the changes, or when another session is shown.
    */
   forget(): void {
     this.last = undefined;

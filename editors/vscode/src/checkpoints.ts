@@ -1,4 +1,4 @@
-// Checkpoints: shows the changes since a prompt, restores them, and undoes a restore.
+// Shows the changes since a prompt, restores checkpoints, and undoes restores.
 import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import { RestorePreview, reversed } from './preview';
@@ -25,7 +25,7 @@ const scopes: ScopeRow[] = [
   { scope: 'conversation', label: 'Conversation', detail: 'The files do not change.' },
 ];
 
-/** Names what a restore affects, with its number of files. */
+/** Describes what a restore affects, including the number of files. */
 function subject(scope: Restored['scope'], { changes }: CheckpointRestoreResult): string {
   if (scope === 'conversation') return 'conversation';
   const files = counted(changes.length, 'file');
@@ -55,7 +55,9 @@ export class Checkpoints implements vscode.Disposable {
     return (await this.daemon.request('agent/checkpoint/list', { sessionId })).checkpoints;
   }
 
-  /** Restores a checkpoint. Asks for what the call does not name. */
+  /**
+   * Restores a checkpoint. Asks the user for the checkpoint and the scope if they are not given.
+   */
   async restore(checkpointId?: string, scope?: Restored['scope']): Promise<void> {
     const id = checkpointId ?? (await this.choose('Restore the state before a prompt', reversed));
     if (!id) return;
@@ -73,7 +75,7 @@ export class Checkpoints implements vscode.Disposable {
     if (choice) await this.redo();
   }
 
-  /** Undoes the named restore, or the last one. */
+  /** Undoes the given restore or, if none is given, the last one. */
   async redo(undoCheckpointId?: string, scope: Restored['scope'] = 'files'): Promise<void> {
     const undone = undoCheckpointId ? { undoCheckpointId, scope } : this.last;
     if (!undone)
@@ -94,14 +96,17 @@ export class Checkpoints implements vscode.Disposable {
   ): Promise<string> {
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId, scope });
     const text = describe(subject(scope, result), result);
-    // The transcript shows the messages that are left, and then the entry.
+    // The transcript first shows the remaining messages, and then the entry for this restore.
     if (scope !== 'files') await this.session.reload();
     this.last = { undoCheckpointId: result.undoCheckpointId, scope, text };
     this.restored.fire(this.last);
     return text;
   }
 
-  /** Only an idle session can return to one of its prompts. */
+  /**
+   * Asks the user what to restore. Only an idle session can return to one of its prompts.
+   * Otherwise, only the files can be restored, and the user is not asked.
+   */
   private async chooseScope(checkpointId: string): Promise<Restored['scope'] | undefined> {
     const prompt = (await this.list()).find((c) => c.checkpointId === checkpointId)?.messageId;
     if (!prompt || this.session.busy || !this.session.holds(prompt)) return 'files';
@@ -134,7 +139,7 @@ export class Checkpoints implements vscode.Disposable {
 
   /**
    * Lets the user choose a checkpoint from the list. The editor behind the list previews the
-   * effect, as `shown` returns it.
+   * effect: it displays the diff that `shown` returns for the selected checkpoint.
    */
   private async choose(
     title: string,
@@ -168,7 +173,7 @@ export class Checkpoints implements vscode.Disposable {
     const id = await chosen;
     latest = '';
     pick.dispose();
-    await showing; // otherwise, its tab would open after it was closed
+    await showing; // otherwise, the preview's tab would open after it was closed
     await this.preview.close();
     return id;
   }

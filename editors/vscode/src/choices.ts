@@ -1,5 +1,5 @@
-// A choice made in a picker applies to this session, or becomes the default for new sessions as
-// well.
+// Applies a choice made in a picker, either to this session only or also as the default for new
+// sessions.
 import * as vscode from 'vscode';
 import type { Config } from './protocol';
 import type { SessionControl } from './session';
@@ -30,7 +30,10 @@ export class Choices {
     await this.session.configure(choice);
   }
 
-  /** Whether to offer to apply edits first. The offer ends when the user chooses. */
+  /**
+   * Reports whether to offer to apply edits before the review. The offer ends when the user
+   * chooses.
+   */
   offersReview(): boolean {
     const policy = this.session.effective.editPolicy || 'ask';
     const chosen = configuration().inspect('editPolicy')?.globalValue ?? null;
@@ -44,9 +47,7 @@ export class Choices {
 
 const configuration = () => vscode.workspace.getConfiguration('agentLsp');
 
-/**
- * Returns where the default will take effect. The settings of a workspace take precedence over it.
- */
+/** Describes where a new default takes effect. Workspace settings override it. */
 function scopeOf(choice: Choice): string {
   const isOverridden = Object.keys(choice).some((key) => {
     const found = configuration().inspect(key);
@@ -55,7 +56,9 @@ function scopeOf(choice: Choice): string {
   return isOverridden ? 'overridden by the workspace settings' : 'this session and new sessions';
 }
 
-/** Writes the user's settings. Other fields of the permissions keep their values. */
+/**
+ * Writes the choice to the user's settings. Other fields of an object setting keep their values.
+ */
 async function saveDefault(choice: Choice): Promise<void> {
   for (const [key, value] of Object.entries(choice)) {
     const before = configuration().inspect<unknown>(key)?.globalValue;

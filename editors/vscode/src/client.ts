@@ -1,5 +1,6 @@
-// The daemon's process and connection. The daemon is started on first use and restarted after a
-// crash. There is no agent logic here, only typed requests, notifications and questions.
+// Manages the daemon's process and connection. The daemon is started on first use and restarted
+// after a crash. This module contains no agent logic, only typed requests, notifications and
+// answers.
 import { spawn, type ChildProcess } from 'node:child_process';
 import * as os from 'node:os';
 import * as vscode from 'vscode';
@@ -26,7 +27,8 @@ export type Answer<M extends keyof ServerRequests> = (
 ) => Promise<ServerRequests[M]['result']>;
 
 /**
- * Answers to all requests except agent/editor/open, because VS Code reports changes automatically.
+ * The handlers for all requests from the server except agent/editor/open. The extension does not
+ * need that request, because VS Code reports changes automatically.
  */
 export type Answers = { [M in Exclude<keyof ServerRequests, 'agent/editor/open'>]: Answer<M> };
 
@@ -36,7 +38,7 @@ export interface Surroundings {
   trace: vscode.LogOutputChannel;
   /** Returns the settings in the form in which they are sent to the daemon. */
   settings: () => { userSettings: Config } & Config;
-  /** Returns the environment of the daemon beyond the extension host's own. */
+  /** Returns the environment variables that the daemon gets in addition to the extension host's. */
   environment: () => Record<string, string>;
   answers: Answers;
   /**
@@ -66,7 +68,7 @@ export const notificationMethods: (keyof Notifications)[] = [
 
 export type DaemonState = 'stopped' | 'starting' | 'running' | 'failed';
 
-/** One daemon per window. */
+/** Controls this window's daemon. Each window has its own daemon. */
 export class Daemon implements vscode.Disposable {
   private client: LanguageClient | undefined;
   private starting: Promise<LanguageClient> | undefined;
@@ -80,7 +82,7 @@ export class Daemon implements vscode.Disposable {
   readonly onRestarted = this.restarted.event;
   state: DaemonState = 'stopped';
   pid: number | undefined;
-  /** Set while the demo is running. Its daemon knows only this folder, and no settings. */
+  /** Set while the demo is running. The demo's daemon gets only this folder and no settings. */
   demo: DemoFolder | undefined;
 
   constructor(private readonly around: Surroundings) {}
@@ -130,7 +132,7 @@ export class Daemon implements vscode.Disposable {
     if (!this.client) this.become('stopped');
   }
 
-  /** Notifies a running daemon that settings changed. It does not start one. */
+  /** Notifies a running daemon that settings have changed. It does not start a daemon. */
   async configure(): Promise<void> {
     if (this.state !== 'running') return;
     const settings = { agentLsp: this.settings() };
@@ -158,7 +160,8 @@ export class Daemon implements vscode.Disposable {
     this.become('starting');
     this.runs = 0;
     if (!this.demo) await this.around.mayStart(again);
-    this.find(); // reports the problem in one sentence; the language client would use twenty
+    // This reports a missing program in one sentence. The language client would use twenty.
+    this.find();
     const client = new LanguageClient('agentLsp', 'agent-lsp', () => this.spawn(), this.options());
     client.registerFeature(this.feature());
     for (const method of notificationMethods) {
@@ -229,7 +232,7 @@ export class Daemon implements vscode.Disposable {
       connectionOptions: { maxRestartCount: 5 },
       synchronize: {},
       middleware: {
-        // These diagnostics show pending hunks as hints, for editors without this extension.
+        // These diagnostics show pending hunks as hints in editors without this extension.
         handleDiagnostics: (_uri, _diagnostics, _next) => {},
         workspace: {
           handleApplyEdit: (params, next) =>
@@ -243,7 +246,10 @@ export class Daemon implements vscode.Disposable {
     };
   }
 
-  /** Announces the capability agentLsp, and removes features that the extension draws itself. */
+  /**
+   * Announces the agentLsp capability, and disables the features that the extension implements
+   * itself.
+   */
   private feature(): StaticFeature {
     return {
       fillClientCapabilities: (capabilities) => {

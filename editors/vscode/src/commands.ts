@@ -1,4 +1,4 @@
-// Every command of the extension, by id. The ids must not change.
+// Defines every command of the extension by its id. The ids must not change.
 import * as vscode from 'vscode';
 import { fixPrompt, selectionPrompts, type FixTarget } from './actions';
 import type { Asks } from './asks';
@@ -116,7 +116,9 @@ export function commandTable(parts: Parts): [string, Run][] {
   return Object.entries(table);
 }
 
-/** Errors are shown in the panel or, if the panel is not visible, in a message. */
+/**
+ * Waits for the work. An error is shown in the panel or, if the panel is not visible, in a message.
+ */
 async function tellFailure({ session, panel }: Parts, work: Promise<unknown>): Promise<unknown> {
   try {
     const result = await work;
@@ -139,7 +141,7 @@ function openSettings(names: string[]): Thenable<unknown> {
   return vscode.commands.executeCommand(`workbench.action.${command}`, { query });
 }
 
-/** Asks the user to locate the program. The setting stores the program's path. */
+/** Asks the user to locate the program, and stores the program's path in the setting. */
 async function locateProgram({ daemon }: Parts): Promise<void> {
   const chosen = await vscode.window.showOpenDialog({
     title: 'Locate the agent-lsp program',
@@ -177,7 +179,9 @@ async function promptOptions({ pickers, panel }: Parts): Promise<void> {
   if (options) panel.post({ type: 'options', options });
 }
 
-/** Asks for a prompt at the cursor. The answer appears as pending changes in the buffer. */
+/**
+ * Asks the user for a prompt at the cursor. The answer appears as pending changes in the buffer.
+ */
 async function promptInline({ session, surroundings }: Parts): Promise<void> {
   const editor = surroundings.editor;
   const where = editor
@@ -268,7 +272,7 @@ async function compact({ daemon, session }: Parts, instructions?: string): Promi
 }
 
 /**
- * Shows the messages between the editor and the daemon. If they are not recorded, offers to record
+ * Shows the messages between the editor and the daemon. If they are not logged, it offers to log
  * them.
  */
 async function showTrace({ trace }: Parts): Promise<void> {
@@ -285,8 +289,8 @@ async function showTrace({ trace }: Parts): Promise<void> {
 }
 
 /**
- * Runs the demo, which needs no key, in a terminal. It runs inside a shell, because VS Code closes
- * a terminal when its program succeeds, and the user could not read the end.
+ * Runs the demo, which needs no key, in a terminal. The terminal runs a shell, because VS Code
+ * closes a terminal when its program succeeds, and the user could not read the end of the output.
  */
 async function demoInTerminal({ daemon }: Parts): Promise<void> {
   const file = daemon.locate();

@@ -1,4 +1,4 @@
-// The context of a prompt: selection, diagnostics, mentions, / commands.
+// Collects the context of a prompt: the selection, diagnostics, mentions and / commands.
 import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import { diagnosticsOf, rangeOf } from './editor';
@@ -9,8 +9,8 @@ import type { Completion } from './webview/messages';
 const mostFiles = 20;
 
 /**
- * Remembers the last editor that showed a file, because the panel has the focus while a prompt is
- * sent.
+ * Remembers the last editor that showed a file, because the panel has the focus when the user sends
+ * a prompt.
  */
 export class Surroundings implements vscode.Disposable {
   private last: vscode.TextEditor | undefined;
@@ -51,7 +51,7 @@ export class Surroundings implements vscode.Disposable {
     };
   }
 
-  /** Returns the completions of an @ or / word. */
+  /** Returns the completions for an @ or / word. */
   async complete(query: string): Promise<Completion[]> {
     return query.startsWith('/') ? this.commands(query.slice(1)) : this.mentions(query.slice(1));
   }

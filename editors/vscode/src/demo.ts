@@ -1,5 +1,6 @@
-// The demo. A scripted model fixes a bug in a sample folder, in the real panel with real hunks. It
-// needs no key and no network. The demo's daemon has its own state folder and gets no settings.
+// Runs the demo. A scripted model fixes a bug in a sample folder, in the real panel with real
+// hunks. The demo needs no key and no network. Its daemon has its own state folder and gets no
+// settings.
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -13,17 +14,17 @@ export const demoPrompt = 'The check fails. Find the cause and fix it.';
 const after =
   'This was the demo. Its model is a script that can do only this task. ' +
   'To return to your own session, select *End the demo* above the input.';
-/** The number of prompts after the first one that the script answers. */
+/** The number of follow-up prompts that the script answers. */
 const spare = 50;
 
 export interface DemoFolder {
   /** The folder with the sample project. */
   folder: string;
-  /** Environment of the demo's daemon. */
+  /** The environment variables of the demo's daemon. */
   environment: Record<string, string>;
 }
 
-/** Copies the sample into a new temporary folder, and writes the script of the model. */
+/** Copies the sample into a new temporary folder, and writes the model's script. */
 export function unpackDemo(media: string): DemoFolder {
   const dir = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'agent-lsp-demo-')));
   const folder = path.join(dir, 'demo');
@@ -48,7 +49,9 @@ export class Demo {
     private readonly panel: Panel,
   ) {}
 
-  /** Plays the demo in place of the user's session, which is shown again afterwards. */
+  /**
+   * Starts the demo in place of the user's session. The user's session is shown again afterwards.
+   */
   async start(): Promise<void> {
     if (this.session.busy || this.proposals.files().length > 0) {
       const text = 'Wait for the turn to end and decide on its changes. Then try the demo again.';

@@ -39,7 +39,7 @@ async function diagnostics({ settle }: EditorQueryParams, uri?: vscode.Uri): Pro
   const word = settle && settle.timeoutMs > 0 ? { settled: await settled(settle) } : {};
   if (!uri) return { ...allDiagnostics(), ...word };
   const items = diagnosticsOf(vscode.languages.getDiagnostics(uri));
-  // An empty list may mean that no server answered, so it is not reported as settled.
+  // An empty list may mean that no server has reported, so it is not reported as settled.
   return settle ? { items, ...(items.length > 0 || word.settled === false ? word : {}) } : items;
 }
 

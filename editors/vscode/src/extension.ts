@@ -1,4 +1,5 @@
-// The entry point, which connects the modules. Nothing is started before it is needed.
+// Connects the modules. This is the entry point of the extension, and it starts nothing before it
+// is needed.
 import * as vscode from 'vscode';
 import { AgentActions } from './actions';
 import { Asks } from './asks';
@@ -106,7 +107,7 @@ export function activate(context: vscode.ExtensionContext): void {
   );
 }
 
-/** Sends the changed settings to the daemon. They may have set up a provider. */
+/** Sends the changed settings to the daemon, and checks whether they set up a provider. */
 async function configured({ daemon, setup, session }: Parts): Promise<void> {
   if (daemon.state !== 'running') return;
   await daemon.configure();

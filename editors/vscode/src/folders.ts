@@ -1,5 +1,5 @@
-// Folders that are rarely meant as a workspace, because the agent could read and search everything
-// in them.
+// Detects folders that are rarely meant as a workspace, and asks the user before the agent can read
+// and search everything in them.
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -10,8 +10,8 @@ const use = 'Use the Whole Folder';
 const open = 'Open a Folder…';
 
 /**
- * Returns a description of a folder that is too large, or undefined. The daemon holds back the same
- * folders until the capability `wholeFolders` allows them.
+ * Returns a description of a folder that is too large, or undefined for any other folder. The
+ * daemon does not use these folders either until the capability `wholeFolders` allows them.
  */
 export function tooLarge(folder: string, home: string): string | undefined {
   if (path.dirname(folder) === folder) return 'the root of the file system';
@@ -30,23 +30,23 @@ function real(folder: string): string {
 }
 
 /**
- * Asks about the folders of this window before the daemon gets them. The daemon asks about folders
- * that are added later.
+ * Asks the user about the folders of this window before the daemon gets them. The daemon asks about
+ * folders that are added later.
  */
 export class FolderQuestion {
   private refused: Error | undefined;
 
   constructor(private readonly state: vscode.Memento) {}
 
-  /** Whether the user has agreed, so that the daemon does not need to ask. */
+  /** Whether the user has agreed, in which case the daemon does not need to ask. */
   get agreed(): boolean {
     return this.state.get(agreed, false);
   }
 
   /**
-   * Throws an error if the user does not agree. The answer is stored, because otherwise each
-   * request to the daemon would open the dialog. After a refusal, the user is asked again only if
-   * `again` is true.
+   * Asks the user, and throws an error if the user does not agree. The answer is stored, because
+   * otherwise each request to the daemon would open the dialog. After a refusal, the user is asked
+   * again only if `again` is true.
    */
   async ask(again: boolean): Promise<void> {
     const folders = vscode.workspace.workspaceFolders ?? [];

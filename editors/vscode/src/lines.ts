@@ -1,4 +1,4 @@
-// Differences between two texts, line by line. Pure.
+// Compares two texts line by line. The functions are pure.
 
 export interface Line {
   kind: ' ' | '+' | '-';
@@ -6,19 +6,19 @@ export interface Line {
 }
 
 /**
- * Maximum number of cells in the comparison table. If a comparison needs more, the whole middle is
- * treated as replaced.
+ * The maximum number of cells in the comparison table. If a comparison needs more, the whole middle
+ * is treated as replaced.
  */
 const maxCells = 1_000_000;
 
-/** Returns the lines of a text. A final line ending does not start another line. */
+/** Splits text into lines. A final line ending does not start another line. */
 export function splitLines(text: string): string[] {
   if (text === '') return [];
   return text.replace(/\r?\n$/, '').split(/\r?\n/);
 }
 
 /**
- * Returns the kept, removed and added lines that change one text into the other, in order. Removed
+ * Returns the difference between two texts as kept, removed and added lines, in order. Removed
  * lines precede added ones.
  */
 export function lineDiff(before: string, after: string): Line[] {
@@ -41,7 +41,7 @@ export function lineDiff(before: string, after: string): Line[] {
   ];
 }
 
-/** Returns the numbers of added and removed lines. */
+/** Returns the number of added lines and the number of removed lines. */
 export function lineStat(before: string, after: string): { added: number; removed: number } {
   const lines = lineDiff(before, after);
   return {
@@ -56,7 +56,7 @@ function middle(a: string[], b: string[]): Line[] {
   if (a.length === 0 || b.length === 0 || a.length * b.length > maxCells)
     return [...a.map(removed), ...b.map(added)];
   const width = b.length + 1;
-  // The table contains the length of the longest common subsequence of the remaining lines.
+  // Each cell contains the length of the longest common subsequence of the remaining lines.
   const common = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {

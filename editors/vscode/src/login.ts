@@ -1,4 +1,4 @@
-// Stores the key of a provider with `agent-lsp login`. The running daemon uses it from its next
+// Stores a provider's key with `agent-lsp login`. The running daemon uses the key from its next
 // call on.
 import { spawn } from 'node:child_process';
 import type { Config } from './protocol';
@@ -15,8 +15,8 @@ export interface Login {
 }
 
 /**
- * Runs `agent-lsp login` and resolves to its output: where the key is stored, and which key
- * overrides it, if any. The key is passed only on stdin.
+ * Runs `agent-lsp login` and resolves to its output, which reports where the key is stored and
+ * which key overrides it, if any. The key is passed only on stdin.
  */
 export function login({ program, name, key, providers, environment, cwd }: Login): Promise<string> {
   const env = {
@@ -34,7 +34,7 @@ export function login({ program, name, key, providers, environment, cwd }: Login
       if (code === 0) resolve(output.trim());
       else reject(new Error(`The key was not stored: ${problem.trim() || `exit code ${code}`}`));
     });
-    // The program may exit before it reads the input. Its message explains why.
+    // The program may exit before it reads its input. Its error message explains why.
     child.stdin.on('error', () => {});
     child.stdin.end(`${key}\n`);
   });

@@ -1,5 +1,5 @@
-// The panel: a webview that draws the daemon's notifications and sends the user's actions. It does
-// not store the conversation.
+// Implements the panel, a webview that draws the daemon's notifications and sends the user's
+// actions. The panel does not store the conversation.
 import * as vscode from 'vscode';
 import type { FromPanel, ToPanel } from './webview/messages';
 
@@ -48,7 +48,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     webview.html = this.html(webview);
   }
 
-  /** Shows the panel. It takes the focus only if the user requested it. */
+  /** Shows the panel. The panel takes the focus only if the user requested it. */
   async reveal(focus: boolean): Promise<void> {
     if (focus) {
       // When the panel's page is created again, messages that arrive before its script runs are
@@ -68,8 +68,9 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   /**
-   * Sends messages in order. Messages before the panel's script is ready are dropped, because they
-   * are sent again when it is ready.
+   * Sends messages to the panel in order. Before the panel's script is ready, most messages are
+   * dropped, because they are sent again when it is ready. Messages that are sent only once are
+   * kept.
    */
   post(message: ToPanel): void {
     if (

@@ -1,4 +1,4 @@
-// Connects the panel to the other modules: sends events to the panel, and performs the user's
+// Connects the panel to the other modules. It sends events to the panel, and performs the user's
 // actions.
 import * as vscode from 'vscode';
 import type { Parts } from './commands';
@@ -8,9 +8,9 @@ import { Changes } from './changes';
 import type { Checkpoint, ContentBlock } from './protocol';
 import type { FromPanel, Restored, SetupState } from './webview/messages';
 
-/** Commands that the panel may run. */
+/** Matches the commands that the panel may run. */
 const allowed = /^agentLsp\.[A-Za-z]+$/;
-/** Links open outside the editor only if they have one of these schemes. */
+/** Matches links that may open outside the editor, by their scheme. */
 const outside = /^(https?|mailto):/i;
 
 export interface Bridge extends vscode.Disposable {
@@ -20,7 +20,7 @@ export interface Bridge extends vscode.Disposable {
 export function connectPanel(parts: Parts): Bridge {
   const { panel, session, asks } = parts;
   const changes = new Changes(parts.proposals);
-  /** The restores since the last turn of a session. The session's replay does not include them. */
+  /** The restores since the session's last turn. A replay of the session does not include them. */
   let restores: Restored[] = [];
   let restoresOf: string | undefined;
   let setup: SetupState | undefined;
@@ -123,13 +123,15 @@ async function tellLastTurn({ daemon, session, panel }: Parts, sessionId: string
   if (session.busy) return;
   const turn = await daemon
     .request('agent/turn/wait', { sessionId, timeoutMs: 1000 })
-    .catch(() => undefined); // no turn yet
+    .catch(() => undefined); // the session has no turn yet
   if (!turn || turn.status === 'running' || session.busy || session.sessionId !== sessionId) return;
   const params = { sessionId, seq: 0, replay: true, turnId: turn.turnId, turn };
   panel.post({ type: 'events', events: [{ method: 'agent/turn/completed', params }] });
 }
 
-/** There are no notifications for checkpoints and jobs, so they are requested when a turn ends. */
+/**
+ * Requests the checkpoints and jobs when a turn ends, because there are no notifications for them.
+ */
 async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<Checkpoint[]> {
   const sessionId = session.sessionId;
   if (!sessionId || daemon.state !== 'running') return [];
@@ -142,13 +144,16 @@ async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<
   return found;
 }
 
-/** Sends a proposal. If it no longer exists, the panel shows the edit that the call requested. */
+/**
+ * Sends a proposal to the panel. If it no longer exists, the panel shows the edit that the tool
+ * call requested.
+ */
 async function tellProposal({ daemon, panel }: Parts, proposalId: string): Promise<void> {
   const found = await daemon.request('agent/proposal/get', { proposalId }).catch(() => undefined);
   if (found) panel.post({ type: 'proposal', proposal: found.proposal });
 }
 
-/** Ends a job and removes it from the panel, because the end of a job has no notification. */
+/** Ends a job and removes it from the panel, because no notification reports the end of a job. */
 async function killJob({ daemon, session, panel }: Parts, jobId: string): Promise<void> {
   await daemon.request('agent/job/kill', { jobId });
   const sessionId = session.sessionId;
@@ -169,7 +174,7 @@ async function handle(
       return ready(parts, tell);
     case 'prompt':
       return prompt(parts, message).catch((error: unknown) => {
-        // If the text could not be sent, it must not be lost.
+        // Return the text to the input if it could not be sent, so that it is not lost.
         parts.panel.post({ type: 'insert', text: message.text, blocks: message.blocks });
         if (message.options) parts.panel.post({ type: 'options', options: message.options });
         throw error;
@@ -261,8 +266,8 @@ async function prompt(
 }
 
 /**
- * Sends a changed version of an earlier message. The message is sent in a fork that ends before the
- * original message, so that nothing is lost.
+ * Sends a changed version of an earlier message. The new version is sent in a fork that ends before
+ * the original message, so that no message is lost.
  */
 async function resend(parts: Parts, itemId: string, text: string): Promise<void> {
   const { session, daemon, sessions } = parts;

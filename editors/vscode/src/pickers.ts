@@ -1,4 +1,4 @@
-// Pickers for the model, mode, edit policy and permissions.
+// Shows the pickers for the model, mode, edit policy and permissions.
 import * as vscode from 'vscode';
 import type { Choices } from './choices';
 import type { Daemon } from './client';
@@ -47,15 +47,15 @@ export class Pickers {
     if (model) await this.choices.apply({ model }, `Model: ${model}`);
   }
 
-  /** Returns the model of the session or, if none is chosen, the provider's default. */
+  /** Returns the session's model or, if none is chosen, the provider's default. */
   private async modelInUse(): Promise<string | undefined> {
     const chosen = this.session.effective.model;
     return chosen || (await this.daemon.request('agent/status', {})).provider.model;
   }
 
   /**
-   * Looks for a model: the configured one, or otherwise a local server on its usual port. If a
-   * model is found, the walkthrough marks its step as done.
+   * Looks for the configured model or, if none is configured, for a local server on its usual port.
+   * If a model is found, the walkthrough marks its step as done.
    */
   async find(): Promise<void> {
     const { models } = await this.daemon.request('agent/models', {});
@@ -74,8 +74,8 @@ export class Pickers {
   }
 
   /**
-   * Chooses a model or thinking level for the next prompt only. The panel shows the choice and
-   * sends it with the prompt.
+   * Lets the user choose a model or thinking level for the next prompt only. The panel shows the
+   * choice and sends it with the prompt.
    */
   async promptOptions(): Promise<PromptOptions | undefined> {
     const levels = thinkingLevels.map((level) => ({ label: `Thinking: ${level}`, level }));
@@ -159,7 +159,10 @@ interface ModelRow extends vscode.QuickPickItem {
   reference: string;
 }
 
-/** Returns the list entries of the models by provider, with the current model first and marked. */
+/**
+ * Returns the list entries for the models, grouped by provider. The current model is first and is
+ * marked.
+ */
 export function modelRows(
   models: { reference: string; model: Model }[],
   now: string | undefined,
@@ -202,7 +205,7 @@ export async function chooseModelRow(
   return row?.reference;
 }
 
-/** Returns the list entries, with the current one marked. */
+/** Returns the list entries. The current entry is marked. */
 function marked<R extends { label: string; description?: string }>(
   rows: R[],
   now: string | undefined,

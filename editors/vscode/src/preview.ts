@@ -1,10 +1,12 @@
-// A read-only document that shows what a restore would change, while the user moves through the
-// list of checkpoints.
+// Shows what a restore would change, in a read-only document next to the list of checkpoints. The
+// preview follows the entry that the user selects.
 import * as vscode from 'vscode';
 
 const scheme = 'agent-restore';
 
-/** Returns a unified diff in the other direction, in which added lines become removed ones. */
+/**
+ * Reverses a unified diff. Added lines become removed lines, and removed lines become added lines.
+ */
 export function reversed(diff: string): string {
   const out: string[] = [];
   let [removed, added]: [string[], string[]] = [[], []];
@@ -47,7 +49,7 @@ export class RestorePreview implements vscode.TextDocumentContentProvider, vscod
     return this.text;
   }
 
-  /** Shows a text next to the list, which keeps the focus. */
+  /** Shows the text in an editor next to the list, which keeps the focus. */
   async show(text: string): Promise<void> {
     this.text = text;
     this.changed.fire(this.uri);

@@ -1,17 +1,18 @@
-// The providers that the setup lists, and their settings. Pure, so that it can be tested.
+// Lists the providers that the setup offers, and computes their settings. The functions are pure,
+// so that they can be tested.
 import type { Config, Model } from './protocol';
 
 export interface ProviderChoice {
   /**
-   * The name at the beginning of model references. An empty name means a provider that the user
+   * The name at the beginning of model references. It is empty for a provider that the user
    * specifies by its URL.
    */
   name: string;
   label: string;
   description: string;
-  /** Whether the setup asks for its key, and whether the key is optional. */
+  /** Whether the provider's key is required, optional or not used. */
   key: 'required' | 'optional' | 'none';
-  /** An example of its base URL, if the user must enter it. */
+  /** An example of the base URL, if the user must enter one. */
   url?: string;
   /** The page on which the user gets a key. */
   keyPage?: string;
@@ -71,7 +72,7 @@ export const providerChoices: ProviderChoice[] = [
   },
 ];
 
-/** Returns the reason why a text cannot be a base URL, or undefined. */
+/** Returns the reason why text is not a valid base URL, or undefined if it is valid. */
 export function urlProblem(text: string): string | undefined {
   try {
     const { protocol, host } = new URL(text.trim());
@@ -85,8 +86,8 @@ export function urlProblem(text: string): string | undefined {
 type Providers = NonNullable<Config['providers']>;
 
 /**
- * Returns the name of a provider with a URL: the existing name for it, otherwise one derived from
- * its host.
+ * Returns a name for a provider with a URL. This is its existing name if it has one, and otherwise
+ * a name derived from the host.
  */
 export function nameForUrl(url: string, providers: Providers): string {
   const known = Object.entries(providers).find(([, { baseUrl }]) => baseUrl === url);
@@ -107,9 +108,9 @@ export function nameForUrl(url: string, providers: Providers): string {
 }
 
 /**
- * Returns the setting `providers` with an entry for a provider, or undefined if the provider needs
- * no entry. A local server is listed only if it has an entry, and the built-in names are valid only
- * without provider.baseUrl.
+ * Returns the setting `providers` with an entry for the provider, or undefined if the provider
+ * needs no entry. A local server is listed only if it has an entry, and the built-in names are
+ * valid only without provider.baseUrl.
  */
 export function withProvider(
   choice: ProviderChoice,
@@ -125,7 +126,8 @@ export function withProvider(
 }
 
 /**
- * Returns references to the models of a provider. The list of the default provider has bare ids.
+ * Returns references to a provider's models. The provider's name is added to the ids unless all of
+ * them already begin with it.
  */
 export function references(name: string, models: Model[]): { reference: string; model: Model }[] {
   const isPrefixed = models.every(({ id }) => id.startsWith(`${name}/`));
@@ -136,8 +138,8 @@ export function references(name: string, models: Model[]): { reference: string; 
 }
 
 /**
- * Returns the provider that a configuration uses, by its name for `agent-lsp login`, or undefined
- * for a URL without a name.
+ * Returns the name of the provider that a configuration uses, as `agent-lsp login` expects it.
+ * Returns undefined for a URL without a name.
  */
 export function providerInUse({
   model = '',

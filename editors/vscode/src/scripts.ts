@@ -1,6 +1,6 @@
-// TypeScript's server does not repeat unchanged diagnostics, so its silence means nothing. This
-// module queries it directly. If the server's answer agrees with the shown diagnostics, the server
-// has reported on the current text.
+// Queries TypeScript's server directly. The server does not repeat unchanged diagnostics, so the
+// absence of a report means nothing. If the server's answer agrees with the diagnostics that are
+// shown, the server has reported on the current text.
 import * as vscode from 'vscode';
 
 /** A command of VS Code's own TypeScript extension. */
@@ -38,7 +38,10 @@ export async function wordOn(document: vscode.TextDocument): Promise<Word | unde
   return places.sort().join('\n') === shown(document.uri) ? 'agrees' : 'differs';
 }
 
-/** Returns the diagnostics shown for the server, without the hints that it sends separately. */
+/**
+ * Returns the diagnostics from TypeScript's server that are shown for a document. Hints are
+ * omitted, because the server sends them separately.
+ */
 export function shown(uri: vscode.Uri): string {
   const own = vscode.languages
     .getDiagnostics(uri)

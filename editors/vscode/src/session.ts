@@ -1,5 +1,5 @@
-// The session of this window: its id, its state, and the user's actions on it. The daemon stores
-// its content, and the panel gets the content with agent/session/load.
+// Manages the session of this window: its id, its state, and the user's actions on it. The daemon
+// stores the session's content, and the panel gets the content with agent/session/load.
 import * as vscode from 'vscode';
 import type { Daemon, NotificationEvent } from './client';
 import type {
@@ -26,11 +26,16 @@ export class SessionControl implements vscode.Disposable {
   /** The folder of the demo while it is running. */
   private sample: vscode.Uri | undefined;
   private problem: Problem | undefined;
-  /** Ids of the completed top-level items in order. A fork can be made at each of them. */
+  /**
+   * The ids of the completed top-level items, in order. The session can be forked at each of them.
+   */
   private items: string[] = [];
-  /** The beginnings of the user's messages, by id and by the turn that they began. */
+  /**
+   * The beginnings of the user's messages, by the message's id and by the id of the turn that it
+   * began.
+   */
   private readonly prompts = new Map<string, string>();
-  /** Resolves when the session that was requested last is loaded. */
+  /** Resolves when the most recently requested session is loaded. */
   private entering: Promise<unknown> | undefined;
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly events = new vscode.EventEmitter<NotificationEvent>();
@@ -42,7 +47,8 @@ export class SessionControl implements vscode.Disposable {
   /** Notifications of this session only, including replayed ones. */
   readonly onEvent = this.events.event;
   /**
-   * Fires before the notifications of another session, or of the same session if it is replayed.
+   * Fires before the notifications of another session arrive, or before the same session is
+   * replayed.
    */
   readonly onSwitch = this.switched.event;
   /** Fires with the id of a stored session after its notifications were replayed. */
@@ -81,7 +87,7 @@ export class SessionControl implements vscode.Disposable {
     return this.config;
   }
 
-  /** Returns the session's data that the panel's frame shows. */
+  /** Returns the session's data that is shown around the conversation. */
   view(): Omit<PanelState, 'discards' | 'changes' | 'offersReview' | 'setup'> {
     const c = this.config;
     return {
@@ -137,8 +143,8 @@ export class SessionControl implements vscode.Disposable {
   }
 
   /**
-   * Loads sessions one after the other, in the requested order. Calls that need a session wait for
-   * the last one.
+   * Loads sessions one after the other, in the requested order. Calls that need a session wait
+   * until the most recently requested session is loaded.
    */
   private enter<T>(work: () => Promise<T>): Promise<T> {
     const entered = (this.entering ?? Promise.resolve()).then(work);
@@ -152,7 +158,8 @@ export class SessionControl implements vscode.Disposable {
   }
 
   private async load(sessionId: string): Promise<boolean> {
-    if (sessionId !== this.session.sessionId) this.prompts.clear(); // names of checkpoints
+    // The prompts label the checkpoints of one session.
+    if (sessionId !== this.session.sessionId) this.prompts.clear();
     await this.point(sessionId);
     this.session = {};
     this.items = [];
@@ -244,7 +251,7 @@ export class SessionControl implements vscode.Disposable {
     return this.prompts.get(id) ?? '';
   }
 
-  /** Whether a completed item is in the conversation. */
+  /** Reports whether a completed item is in the conversation. */
   holds(itemId: string): boolean {
     return this.items.includes(itemId);
   }
@@ -254,7 +261,10 @@ export class SessionControl implements vscode.Disposable {
     return this.items[this.items.indexOf(itemId) - 1];
   }
 
-  /** Runs an action of the user. The panel shows errors and what to do. */
+  /**
+   * Awaits the work that a user action started. If the work fails, the panel shows the error and
+   * what the user can do.
+   */
   async guard<T>(work: Promise<T>): Promise<T | undefined> {
     try {
       return await work;

@@ -1,4 +1,5 @@
-// The list of sessions, with search, resume, rename, fork, archive, export and delete.
+// Shows the list of sessions, and lets the user search, resume, rename, fork, archive, export and
+// delete them.
 import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import type { Session } from './protocol';
@@ -26,15 +27,15 @@ const pageSize = 100;
 const mostPages = 5;
 
 /**
- * Reports whether a session is listed by default. Not listed are sessions of `agent-lsp run`, and
- * sessions without an answer because their prompt failed.
+ * Reports whether a session is listed by default. Sessions of `agent-lsp run` are not listed, nor
+ * are sessions without an answer because their prompt failed.
  */
 export function isListed(session: Session, current?: string): boolean {
   if (session.status !== 'idle' || session.sessionId === current || session.archived) return true;
   return session.messages > 1 && session.origin !== 'run';
 }
 
-/** The row that also lists the other sessions. */
+/** The row that the user selects to list the other sessions too. */
 const allRow: Row = {
   label: '$(eye) Show all sessions',
   alwaysShow: true,
@@ -43,8 +44,7 @@ const allRow: Row = {
 };
 
 /**
- * Returns the contents of the list: the active or the archived sessions, and the button that shows
- * the others.
+ * The title of each list (active and archived sessions), and its button that shows the other list.
  */
 const lists = {
   inUse: {
@@ -58,9 +58,9 @@ const lists = {
 };
 
 /**
- * Rows keep their position during a search. VS Code identifies the chosen row by its position. If
- * the list were rebuilt between the user's Enter and its arrival here, another session would open.
- * The editor hides rows that do not match.
+ * Keeps each row at its position during a search, because VS Code identifies the chosen row by its
+ * position. If the list were rebuilt after the user presses Enter but before the choice arrives
+ * here, another session would open. The editor hides rows that do not match.
  */
 export class Listing {
   private readonly rows = new Map<string, Row>();
@@ -103,7 +103,7 @@ export class SessionList {
       const listed = all ? () => true : (s: Session) => isListed(s, this.control.sessionId);
       const { sessions, hidden } = await this.find(query, archived, listed);
       if (query !== pick.value) return; // skip this query, because the user has typed a newer one
-      // The rows above the sessions stay the same in a search, so that no row moves.
+      // The rows above the sessions stay the same during a search, so that no row moves.
       if (!query || first.length === 0) first = hidden ? [newRow, allRow] : [newRow];
       pick.items = listing.found(
         sessions.map((session) => this.row(session)),
@@ -141,7 +141,7 @@ export class SessionList {
     await this.control.guard(load());
   }
 
-  /** Returns a page of the listed sessions, and whether some are omitted. */
+  /** Returns one page of the sessions to list, and whether some sessions are omitted. */
   private async find(query: string, archived: boolean, listed: (session: Session) => boolean) {
     const sessions: Session[] = [];
     let hidden = false;
@@ -210,7 +210,8 @@ export class SessionList {
   }
 
   /**
-   * Forks at the item before the given one. If there is no such item, it starts an empty session.
+   * Forks the session at the item before the given one. If there is no such item, it creates an
+   * empty session.
    */
   async forkBefore(sessionId: string, itemId: string): Promise<void> {
     const before = this.control.itemBefore(itemId);
@@ -239,7 +240,10 @@ export class SessionList {
   }
 }
 
-/** Returns how long ago a time was if it is today, otherwise the day and the time. */
+/**
+ * Formats a time. A time today becomes the time that has passed since then. Any other time becomes
+ * the day and the time of day.
+ */
 export function ago(time: string, now = Date.now()): string {
   const minutes = Math.max(0, Math.round((now - Date.parse(time)) / 60_000));
   if (minutes < 60) return minutes <= 1 ? 'just now' : `${minutes} minutes ago`;

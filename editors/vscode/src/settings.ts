@@ -1,5 +1,5 @@
-// The settings of agentLsp.* in the form that the daemon reads. The user's settings are separate
-// from the workspace's.
+// Reads the agentLsp.* settings in the form that the daemon expects. The user's settings are
+// separate from the workspace's.
 import * as vscode from 'vscode';
 import type { Config } from './protocol';
 
@@ -17,7 +17,7 @@ export function configKeys({ contributes }: Manifest): string[] {
   return names.filter((name) => !own.test(name)).map((name) => name.slice(section.length + 1));
 }
 
-/** Returns the user's settings. The workspace's values are used only in a trusted workspace. */
+/** Returns the user's settings and, in a trusted workspace, the workspace's settings. */
 export function settingsForDaemon(manifest: Manifest): { userSettings: Config } & Config {
   const configuration = vscode.workspace.getConfiguration(section);
   const user: Record<string, unknown> = {};

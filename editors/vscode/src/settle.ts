@@ -1,6 +1,6 @@
 // Tracks whether the editor's language servers have reported on a document's current text. VS Code
-// reports that diagnostics were set, but not by which server or for which version. The first report
-// after a change therefore counts.
+// reports that diagnostics were set, but not by which server or for which version. Therefore, the
+// first report after a change is assumed to be about the current text.
 import * as vscode from 'vscode';
 import type { EditorSettle } from './protocol';
 import { isScript, shown, wordOn, type Word } from './scripts';
@@ -16,17 +16,18 @@ const calm = 250;
  */
 const silence = 1000;
 /**
- * A command of gopls that checks all files immediately. Otherwise, gopls waits for a second before
- * it checks the other files.
+ * A gopls command that checks files immediately. Otherwise, gopls waits a second before it checks
+ * files other than the changed one.
  */
 const lookNow = 'gopls.diagnose_files';
 
 const changed = new Set<string>(); // documents that changed since their last diagnostics
-const heard = new Set<string>(); // languages of documents that had diagnostics
-const mute = new Set<string>(); // languages whose server did not report in time, until it does
+const heard = new Set<string>(); // languages for which diagnostics have been reported
+// Languages whose server has not reported in time. A report removes the language again.
+const mute = new Set<string>();
 // The last answer of TypeScript's server about a document's current text.
 const words = new Map<string, Word>();
-// Languages for which no other server answered within a long wait.
+// Languages in which no server except TypeScript's has reported during a long wait.
 const alone = new Set<string>();
 // The diagnostics that TypeScript's server last reported for a document.
 const scripts = new Map<string, string>();
@@ -34,7 +35,7 @@ let toldAt = 0;
 let waiting: (() => void)[] = [];
 let watched: vscode.Disposable | undefined;
 
-/** Starts listening at the first question. */
+/** Starts to track the documents' changes and diagnostics. Later calls do nothing. */
 export function watch(): void {
   if (watched) return;
   for (const [uri] of vscode.languages.getDiagnostics()) scripts.set(uri.toString(), shown(uri));
@@ -66,7 +67,8 @@ function told(uris: readonly vscode.Uri[]): void {
 }
 
 /**
- * Reports whether TypeScript's server reported something new. If it did not, another server did.
+ * Reports whether the diagnostics from TypeScript's server have changed. If they have not, the
+ * report came from another server.
  */
 function isNews(uri: vscode.Uri): boolean {
   const before = scripts.get(uri.toString()) ?? '';
@@ -82,8 +84,8 @@ function wake(): void {
 }
 
 /**
- * Waits, for a limited time, until the servers have reported on these documents. Returns whether
- * they did, as far as VS Code can detect that.
+ * Waits until the servers have reported on the documents, or until the timeout. Returns whether the
+ * servers have reported, as far as VS Code can detect that.
  */
 export async function settled({ uris, timeoutMs }: EditorSettle): Promise<boolean> {
   const began = Date.now();
@@ -110,8 +112,8 @@ export async function settled({ uris, timeoutMs }: EditorSettle): Promise<boolea
 
 /**
  * Reports whether silence about a document can mean that nothing has changed. This is the case if
- * no diagnostics are shown for the document, or if its server confirms that the shown ones are
- * complete.
+ * no diagnostics are shown for the document, or if its server confirms the diagnostics that are
+ * shown.
  */
 function isClean({ uri, languageId }: vscode.TextDocument): boolean {
   const word = words.get(uri.toString());
@@ -120,8 +122,8 @@ function isClean({ uri, languageId }: vscode.TextDocument): boolean {
 }
 
 /**
- * Reports whether the server's report is enough for a silent document, because there is no other
- * server to wait for.
+ * Reports whether the answer from TypeScript's server is enough for a document, because there is no
+ * other server to wait for.
  */
 function isSpokenOf({ uri, languageId }: vscode.TextDocument): boolean {
   return words.get(uri.toString()) === 'agrees' && alone.has(languageId);
@@ -130,7 +132,8 @@ function isSpokenOf({ uri, languageId }: vscode.TextDocument): boolean {
 async function open(text: string): Promise<vscode.TextDocument | undefined> {
   const uri = vscode.Uri.parse(text);
   const present = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
-  if (!present) stale(uri.toString()); // notify the servers now
+  // The servers get the document only when it is opened below, so they have not reported on it yet.
+  if (!present) stale(uri.toString());
   return (
     present ??
     (await Promise.resolve(vscode.workspace.openTextDocument(uri)).catch(() => undefined))
@@ -145,7 +148,7 @@ async function askScripts(document: vscode.TextDocument): Promise<void> {
   wake();
 }
 
-/** Makes gopls check all files, if its commands are available. */
+/** Makes gopls check the Go files, if its commands are available. */
 async function lookAtGo(documents: vscode.TextDocument[], timeoutMs: number): Promise<void> {
   const files = documents.filter((d) => d.languageId === 'go').map((d) => d.uri.toString());
   if (files.length === 0 || !(await vscode.commands.getCommands(true)).includes(lookNow)) return;
@@ -157,8 +160,9 @@ async function lookAtGo(documents: vscode.TextDocument[], timeoutMs: number): Pr
 }
 
 /**
- * Stops waiting for the same document. This applies to a language without a server and, after a
- * long wait, to other servers.
+ * Stops waiting for documents without a report. If only TypeScript's server has answered during a
+ * long wait, later calls do not wait for other servers. If no server has ever answered for a
+ * language, later calls do not wait for it.
  */
 function giveUp(documents: vscode.TextDocument[], long: boolean): void {
   for (const { uri, languageId } of documents) {

@@ -1,5 +1,5 @@
-// Sets up a provider: the user chooses it from a list, enters its key, chooses a model from the
-// provider's list, and makes a test call. Nothing is restarted, because the daemon gets the
+// Sets up a provider. The user chooses it from a list, enters its key, and chooses a model from the
+// provider's list. A test call checks the model. Nothing is restarted, because the daemon gets the
 // settings by notification and reads the key with its next call.
 import * as os from 'node:os';
 import * as vscode from 'vscode';
@@ -44,8 +44,8 @@ export class Setup {
   ) {}
 
   /**
-   * Finds out whether a prompt can be sent. Only local ports are probed, and only if nothing is
-   * set.
+   * Finds out whether a prompt can be sent. Local ports are probed only if no provider is
+   * configured.
    */
   async check(): Promise<void> {
     if (this.daemon.demo) return;
@@ -76,8 +76,8 @@ export class Setup {
   }
 
   /**
-   * Asks for the key of the current provider. A URL without a name gets a name, because keys are
-   * stored by name.
+   * Asks the user for the current provider's key. A URL without a name gets a name, because keys
+   * are stored by name.
    */
   async key(): Promise<void> {
     const { provider } = await this.daemon.request('agent/status', {});
@@ -136,7 +136,10 @@ export class Setup {
     await this.daemon.configure();
   }
 
-  /** Stores a key. Returns false if the user cancelled. An empty answer keeps the stored key. */
+  /**
+   * Asks the user for a key, and stores it. Returns false if the user cancels. An empty answer
+   * keeps the stored key.
+   */
   private async askKey({ choice, name }: Provider): Promise<boolean> {
     const page = choice.keyPage ? ` Get one at ${choice.keyPage}.` : '';
     const empty =
@@ -167,7 +170,9 @@ export class Setup {
     return true;
   }
 
-  /** Chooses a model from the provider's list or by its id, and makes a test call. */
+  /**
+   * Lets the user choose a model from the provider's list or enter its id, and makes a test call.
+   */
   private async askModel(provider: Provider): Promise<void> {
     const models = await this.models(provider);
     if (!models) return;

@@ -1,5 +1,5 @@
-// The status bar. It shows the agent's state and the number of pending changes. If a turn ends
-// while the window is not focused, one notification appears.
+// Shows the agent's state and the number of pending changes in the status bar. If a turn ends while
+// the window is not focused, one notification appears.
 import * as vscode from 'vscode';
 import type { Asks } from './asks';
 import type { Panel } from './panel';
@@ -99,7 +99,10 @@ export class StatusBar implements vscode.Disposable {
     };
   }
 
-  /** Shows at most one notification until the user returns, and none while the panel is visible. */
+  /**
+   * Shows at most one notification until the user returns, and none while the user can see the
+   * panel.
+   */
   private notice(text: string): void {
     const elsewhere = !vscode.window.state.focused || !this.panel.visible;
     if (

@@ -1,4 +1,4 @@
-// Stops the turn, and asks first if that would discard changes that the user has not decided.
+// Stops the turn. If this would discard undecided changes, the user is asked first.
 import type { Parts } from './commands';
 
 /**

@@ -1,4 +1,4 @@
-// Texts for the user.
+// Formats text for the user.
 import type { Model } from './protocol';
 
 /** Descriptions of the edit policies. */
@@ -18,7 +18,7 @@ export const profileWords: Record<string, string> = {
   trust: 'all allowed',
 };
 
-/** Describes a model in a list: its context window, its price and its capabilities. */
+/** Describes a model for a list: its context window, its price and its capabilities. */
 export function modelFacts(
   model: Pick<Model, 'contextWindow' | 'cost' | 'tools' | 'vision' | 'thinking'>,
 ): string {
@@ -33,7 +33,7 @@ export function modelFacts(
   return [window, price, abilities.filter(Boolean).join(', ')].filter(Boolean).join(' · ');
 }
 
-/** Formats a number of tokens: 8K, 1M, 1.5M. */
+/** Formats a number of tokens, for example 8K, 1M or 1.5M. */
 export function shortCount(tokens: number): string {
   const short = (unit: number) => String(Math.round((tokens / unit) * 10) / 10);
   if (tokens >= 1_000_000) return `${short(1_000_000)}M`;
@@ -55,19 +55,20 @@ export function withoutIcons(text: string): string {
   return text.replace(/\$\([A-Za-z0-9-]+(?:~[A-Za-z]+)?\)/g, '\\$&');
 }
 
-/** Returns a number with its noun. */
+/** Returns a number with its noun, which is in the plural unless the number is 1. */
 export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
 
-/** Shortens a text to fit into a list entry. */
+/** Returns the first line of a text, shortened to fit into a list entry. */
 export function firstLine(text: string, most = 80): string {
   const line = text.trim().split('\n')[0] ?? '';
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
 /**
- * Splits a model error into the problem and the hint, which is in brackets at the end of the error.
+ * Splits a model error into the problem and the hint, which is in parentheses at the end of the
+ * error.
  */
 export function errorParts(message: string): { what: string; help: string } {
   const [, what = message, help = ''] =

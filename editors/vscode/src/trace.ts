@@ -1,5 +1,5 @@
-// The trace channel, which shows every message between the editor and the daemon while the setting
-// enables it.
+// Implements the trace channel, which shows every message between the editor and the daemon while
+// the setting enables it.
 import * as vscode from 'vscode';
 
 const setting = 'agentLsp.trace.server';
@@ -7,7 +7,7 @@ const setting = 'agentLsp.trace.server';
 /**
  * The channel to which the language client writes its trace. The client writes only if the
  * channel's log level is Trace. Settings cannot change this level in VS Code, so this channel
- * follows agentLsp.trace.server instead. It is created with the first message.
+ * follows agentLsp.trace.server instead. The output channel is created for the first message.
  */
 export class TraceChannel implements vscode.LogOutputChannel {
   readonly name = 'agent-lsp trace';
