@@ -1,4 +1,4 @@
-// Steps about choices in a picker, for a session or as the default for new ones.
+// Tests choices in a picker that apply to one session or become the default for new sessions.
 import { edit, onlyThisSession, openCalc, pendingHunks } from './model.mjs';
 
 const picker = (d, words) => d.panel.locator('.picker', { hasText: words }).waitFor();
@@ -6,8 +6,8 @@ const offer = (d) => d.panel.locator('.offer');
 const offered = (d, name) => offer(d).getByRole('button', { name });
 
 /**
- * When the first edit is pending, the panel offers to apply edits first, for the session or as the
- * default.
+ * Checks that the panel offers to apply edits first when the first edit is pending. The user can
+ * accept the offer for one session or as the default.
  */
 async function reviewOffered(d) {
   const file = await openCalc(d);
@@ -53,7 +53,8 @@ async function reviewOffered(d) {
 }
 
 /**
- * A choice that becomes the default applies to a new session. A choice for the session does not.
+ * Checks that a choice that becomes the default applies to a new session, and that a choice for one
+ * session does not.
  */
 async function defaultsKept(d) {
   await d.play({ text: 'Over.' });

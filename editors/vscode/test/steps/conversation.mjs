@@ -1,4 +1,4 @@
-// Steps about the conversation in the panel.
+// Tests the conversation in the panel.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -50,8 +50,8 @@ async function permissionSteerQueue(d) {
 }
 
 /**
- * A text is an answer only if the complete text is one of the answers, and only on Enter. For
- * anything else, the panel asks.
+ * Checks that text is an answer only if the complete text is one of the answers and the user
+ * presses Enter. For any other text, the panel asks what the text is for.
  */
 async function typedAnswers(d) {
   const refused = { expect: { lastTool: 'not that one' } };
@@ -85,7 +85,7 @@ async function typedAnswers(d) {
   await d.page.keyboard.press('Enter');
   await confirm.waitFor();
   await d.shot('confirm-light');
-  await d.page.keyboard.press('Enter'); // the answer that changes nothing has the focus
+  await d.page.keyboard.press('Enter'); // the focus is on the answer that changes nothing
   await confirm.waitFor({ state: 'detached' });
   await d.inputFocused();
   assert.equal(await d.input.inputValue(), 'not that one');
@@ -99,7 +99,8 @@ async function typedAnswers(d) {
 }
 
 /**
- * The command is shown completely and once, and so is the rule that a permanent answer would store.
+ * Checks that the panel shows the complete command exactly once. It also shows the rule that a
+ * permanent answer would store.
  */
 async function permissionInFull(d) {
   await openCalc(d);
@@ -148,7 +149,10 @@ async function permissionInFull(d) {
   await d.idle();
 }
 
-/** The panel asks before a stop that would discard changes. Escape in the input never stops. */
+/**
+ * Checks that the panel asks before a stop discards changes. Escape in the input never stops the
+ * turn.
+ */
 async function stopWithPending(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Over.' });
@@ -282,7 +286,10 @@ async function restoreAndRedo(d) {
   await d.bufferHas('return a + b;');
 }
 
-/** The conversation is restored with the files or alone, and each restore has its own undo. */
+/**
+ * Checks that the conversation can be restored alone or together with the files. Each restore has
+ * its own undo.
+ */
 async function restoreConversation(d) {
   const file = await openCalc(d);
   await d.play(
@@ -430,8 +437,8 @@ async function hostileReply(d) {
 }
 
 /**
- * First paint, a long conversation and a long stream, each compared with an empty webview in the
- * same run.
+ * Measures the first paint, a long conversation and a long stream, and compares each with an empty
+ * webview in the same run.
  */
 async function figures(d) {
   await d.showPanel();
@@ -442,7 +449,7 @@ async function figures(d) {
   for (const page of pages) await page.waitFor({ state: 'attached' });
   let found;
   let paints;
-  // The load on the machine changes, so the measurement is repeated if it fails at first.
+  // The load on the machine varies, so the measurement is repeated if it fails at first.
   await until('the figures hold', async () => {
     paints = await firstPaints(d, pages);
     found = await measured(pages[0]);
@@ -457,8 +464,8 @@ async function figures(d) {
 }
 
 /**
- * Returns the milliseconds until the first paint of the panel and of an empty webview, both newly
- * loaded.
+ * Reloads the panel and an empty webview, and returns the number of milliseconds until the first
+ * paint of each.
  */
 async function firstPaints(d, pages) {
   for (const page of pages) await page.evaluate((body) => delete body.dataset.firstPaint);
@@ -477,8 +484,8 @@ async function measured(body) {
 }
 
 /**
- * Compares the first paint, drawing 2,000 items and drawing 10,000 deltas with what the browser
- * itself needs.
+ * Reports whether the first paint, 2,000 items and 10,000 deltas are fast enough, compared with the
+ * time that the browser itself needs.
  */
 function fastEnough([panel, empty], { items, emptyItems, deltas, emptyDeltas }) {
   const slow = Object.entries({

@@ -1,4 +1,4 @@
-// Steps about the demo in the panel, from the empty state to its end, and back to the user's own
+// Tests the demo in the panel from the empty state to its end, and the return to the user's own
 // session.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

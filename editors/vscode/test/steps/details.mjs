@@ -1,4 +1,4 @@
-// Steps about other features of the panel and the review.
+// Tests other features of the panel and the review.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,7 @@ import {
 } from './model.mjs';
 import { filesWith } from './setup.mjs';
 
-/** Badges, the tree and changed words are shown. The cursor stays where the user works. */
+/** Checks badges, the tree and changed words. The cursor stays where the user works. */
 async function treeAndBadges(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Over.' });
@@ -69,7 +69,7 @@ async function treeAndBadges(d) {
   await d.bufferHas('return a - b;');
 }
 
-/** Saving and formatting by the editor decide nothing. */
+/** Checks that saving and formatting by the editor decide no hunks. */
 async function autosave(d) {
   const settings = {
     'files.autoSave': 'afterDelay',
@@ -266,7 +266,7 @@ async function stopSubAgent(d) {
   await d.entry('assistantMessage', 'Without it').waitFor();
 }
 
-/** Sessions can be renamed, exported, forked and archived. */
+/** Renames, exports, forks and archives sessions. */
 async function sessionList(d) {
   await d.play({ text: 'Of the first.' });
   await d.prompt('the first one');
@@ -294,9 +294,7 @@ async function sessionList(d) {
   await sessionRows(d, '').first().waitFor({ state: 'hidden' });
 }
 
-/**
- * The user goes from the list of active sessions to the archived ones, and restores one of them.
- */
+/** Switches from the list of active sessions to the archived sessions, and restores one of them. */
 async function bringBack(d) {
   const other = (name) =>
     d.page.locator(`.quick-input-titlebar .action-label[aria-label^="${name}"]`);
@@ -319,8 +317,8 @@ async function bringBack(d) {
 }
 
 /**
- * A session that is opened from the list shows everything that it showed live, and its calls keep
- * their order.
+ * Checks that a session that is opened from the list shows everything that it showed live. Its
+ * calls keep their order.
  */
 async function sessionOpened(d) {
   const file = await openCalc(d);
@@ -372,7 +370,9 @@ async function sessionOpened(d) {
   await d.idle();
 }
 
-/** A session from yesterday is found by words in its answer, is listed with its day, and opens. */
+/**
+ * Finds a session from yesterday by words in its answer, and opens it. It is listed with its day.
+ */
 async function sessionOfYesterday(d) {
   await d.play({ text: 'The key lies in the drawer.' }, { text: 'Nobody knows.' });
   for (const [prompt, answer] of [
@@ -412,7 +412,7 @@ async function sessionOfYesterday(d) {
   await d.entry('assistantMessage', 'in the drawer').waitFor();
 }
 
-/** Returns a text whose times are those of the day before. */
+/** Returns text in which the dates of all times are one day earlier. */
 const dayBefore = (text) =>
   text.replaceAll(/\d{4}-\d\d-\d\d(?=T\d\d:\d\d:\d\d)/g, (day) =>
     new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10),
@@ -424,8 +424,8 @@ const inputBox = (d) =>
   d.page.locator('.quick-input-widget .quick-input-message', { hasText: 'Session title' });
 
 /**
- * Opens the list of sessions. Once it has enough entries with a text, presses a button of the first
- * one.
+ * Opens the list of sessions. Once it has enough entries with the text, presses a button in the
+ * first of them.
  */
 async function sessionButton(d, text, name, done, count = 1) {
   await d.agent('Sessions');
@@ -441,7 +441,10 @@ async function sessionButton(d, text, name, done, count = 1) {
   );
 }
 
-/** The user is asked before a session is deleted. Another session is shown afterwards. */
+/**
+ * Checks that the user is asked before a session is deleted, and that another session is shown
+ * afterwards.
+ */
 async function sessionDeleted(d) {
   await d.play({ text: 'To be forgotten.' });
   await d.prompt('delete this one');

@@ -1,6 +1,6 @@
-// Steps that show every view in every theme, in a narrow and a wide panel. Nothing overflows, and
-// an accessibility checker (names, roles, contrast) reports nothing. With SHOTS, a picture of each
-// view is taken.
+// Shows every view in every theme, in a narrow and a wide panel. Checks that nothing overflows, and
+// that an accessibility checker finds no problem (names, roles, contrast). With SHOTS, takes a
+// picture of each view.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -24,12 +24,12 @@ import { inThemes, pictured, seen } from './themes.mjs';
 import { findings } from './panel.mjs';
 
 /**
- * `first` is the width of the panel in a window of 1280 pixels before the user has dragged its
- * edge.
+ * The widths of the panel in pixels. `first` is the width in a window of 1280 pixels before the
+ * user has dragged the panel's edge.
  */
 const widths = { first: 291, narrow: 300, wide: 520 };
 
-/** Drags the edge of the side bar with the panel. */
+/** Drags the edge of the side bar that contains the panel. */
 async function panelWidth(d, width) {
   const bar = d.page.locator('.part.auxiliarybar');
   await until(`the panel is ${width} pixels wide`, async () => {
@@ -45,8 +45,8 @@ async function panelWidth(d, width) {
 }
 
 /**
- * Returns the elements of the panel that are too wide, or cut off although their text must be
- * completely readable, and a gauge that shows 0 %.
+ * Returns the panel's elements that are too wide, or that are cut off although their text must be
+ * completely readable. It also returns a gauge that shows 0 %.
  */
 const overflowing = (d) =>
   d.panel.locator('body').evaluate((body) => {
@@ -83,8 +83,8 @@ const overflowing = (d) =>
   });
 
 /**
- * Checks the narrow panel in every theme. If pictures are taken, it also checks the wide panel,
- * which has the same colors and more room.
+ * Checks the narrow panel in every theme. The wide panel has the same colors and more room, so it
+ * is checked in every theme only if pictures are taken, and otherwise in one theme.
  */
 async function looks(d, view, more = () => {}) {
   const found = {};
@@ -113,7 +113,7 @@ const inView = (target) =>
     }),
   );
 
-/** Checks the whole window in every theme. The editor's own elements are not checked. */
+/** Takes pictures of the whole window in every theme. The editor's own elements are not checked. */
 const window = (d, view) => pictured(d, (theme) => d.shot(`${view}-${theme}`));
 
 async function empty(d) {
@@ -122,8 +122,8 @@ async function empty(d) {
 }
 
 /**
- * No provider is set up. The step covers the empty state, the error of a prompt, and the list of
- * providers.
+ * Checks the panel while no provider is set up: the empty state, the error of a prompt, and the
+ * list of providers.
  */
 async function nothingSetUp(d) {
   await d.play({ text: 'Scripted.' });
@@ -147,7 +147,7 @@ async function nothingSetUp(d) {
 }
 
 /**
- * Five changes in four files from one reply are pending together. One is then edited, one is
+ * Checks five pending changes in four files from one reply. One change is then edited, one is
  * rejected with a comment, and the others are accepted.
  */
 async function filesReviewed(d) {
@@ -201,8 +201,8 @@ async function filesReviewed(d) {
 }
 
 /**
- * The same changes again, applied immediately and pending: in the file, in its diff and in the review
- * of all files, each in its own tab.
+ * Checks the same changes after they have been applied but are still pending. They are shown in the
+ * file, in its diff and in the review of all files, each in its own tab.
  */
 async function applied(d) {
   await editPolicy(d, 'review after');
@@ -212,7 +212,8 @@ async function applied(d) {
   await d.bufferHas('return a + b;');
   await lens(d, 'Keep').first().waitFor();
   await until('a closed file is changed on disk', () => d.read('lib/greet.js').includes('"Hello"'));
-  await d.command('workbench.action.files.saveAll'); // a dirty file would ask when it is closed
+  // The editor would ask before it closes a dirty file.
+  await d.command('workbench.action.files.saveAll');
   await d.command('workbench.action.closeOtherEditors');
   await d.command('workbench.action.keepEditor');
   await d.agent('Show Proposed Change as Diff');
@@ -227,7 +228,7 @@ async function applied(d) {
     .waitFor();
 }
 
-/** The marks of the changes can be seen in each of the three tabs. */
+/** Checks that the marks of the changes are visible in each of the three tabs. */
 async function editors(d, theme) {
   const tabs = [
     ['applied', '.editor-instance .view-overlays .cdr'],
@@ -246,7 +247,7 @@ async function editors(d, theme) {
   }
 }
 
-/** A thought and an answer are still streaming. */
+/** Checks the panel while a thought and an answer are streaming. */
 async function streaming(d) {
   const thought = 'The sign in `add` is the wrong one: it takes away.\n'.repeat(3);
   await d.play({
@@ -269,8 +270,8 @@ async function streaming(d) {
 }
 
 /**
- * Tools are shown in every state, one of them with live output, together with a job and a plan. The
- * end is visible although it grew.
+ * Checks tools in every state, one of them with live output, together with a job and a plan. The
+ * end stays visible although it grows.
  */
 async function toolCalls(d) {
   const file = await openCalc(d);
@@ -316,7 +317,7 @@ async function toolCalls(d) {
   await d.idle();
 }
 
-/** A permission question is shown with a queue behind it. */
+/** Checks a permission question with a queue behind it. */
 async function permission(d) {
   await d.play(
     bash('npm test -- --reporter=spec --grep "every space becomes a dash" && touch it-was-run'),
@@ -403,7 +404,8 @@ async function subAgents(d) {
 }
 
 /**
- * Problems are shown: an error with a button, a pending retry, and a daemon that is not running.
+ * Checks how problems are shown: an error with a button, a pending retry, and a daemon that is not
+ * running.
  */
 async function errors(d) {
   await d.play(
@@ -431,11 +433,12 @@ async function errors(d) {
 }
 
 /**
- * A conversation is shown with every kind of content, its checkpoint and the gauge, the menu of
- * mentions and attachments.
+ * Checks a conversation with every kind of content, its checkpoint, the gauge, the menu of
+ * mentions, and attachments.
  */
 async function conversation(d) {
-  for (let i = 0; i < 12; i++) d.write(`more/calc-${i}.js`, `// ${i}\n`); // exceeds the menu
+  // These are more files than the menu shows.
+  for (let i = 0; i < 12; i++) d.write(`more/calc-${i}.js`, `// ${i}\n`);
   const file = await openCalc(d);
   const markdown =
     'It is **fixed** in `calc.js`:\n\n1. read it\n2. fixed it\n\n> as you said\n\n| file | change | why it was changed |\n|---|---|---|\n| calc.js | one | it took away |\n\n```js\nfunction add(a, b) { return a + b; } // a line that is longer than a narrow panel\n```\n\nSee [the page](https://example.invalid/) and ' +
@@ -474,8 +477,8 @@ async function conversation(d) {
 }
 
 /**
- * The editor draws these elements for the extension: hunks with a comment, the lists, and the first
- * steps.
+ * Takes pictures of the elements that VS Code draws for the extension: a hunk with a comment, the
+ * quick picks, and the walkthrough.
  */
 async function editorsOwn(d) {
   const file = await openCalc(d);
@@ -489,7 +492,7 @@ async function editorsOwn(d) {
   await d.answer('name the arguments too, please');
   await d.page.locator('.review-comment', { hasText: 'name the arguments' }).waitFor();
   await inThemes(d, async (theme) => {
-    // The comment is drawn again with the new theme.
+    // VS Code redraws the comment in the new theme.
     await d.page.locator('.review-comment', { hasText: 'name the arguments' }).waitFor();
     await d.shot(`hunks-${theme}`);
   });
@@ -516,8 +519,8 @@ async function editorsOwn(d) {
 }
 
 /**
- * In a narrow panel, the pickers take one line and show words. A model is shown without the word
- * before it, and a long name has its own line. Nothing is cut off.
+ * Checks that the pickers take one line of a narrow panel and show words. The model is shown
+ * without the word "Model", and a long name has its own line. Nothing is cut off.
  */
 async function pickersInOneLine(d) {
   await d.play({ text: 'Over.' });

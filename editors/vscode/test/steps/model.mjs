@@ -1,6 +1,9 @@
-// The scripted model's replies, and helpers that the steps share.
+// Provides the scripted model's replies, and helpers that the steps share.
 export const call = (name, args) => ({ toolCalls: [{ name, arguments: args }] });
-/** An edit requires that the file has been read, so both calls are in one reply. */
+/**
+ * Returns a reply that reads a file and edits it. An edit requires that the file has been read, so
+ * both calls are in one reply.
+ */
 const change = (file, what) => ({
   toolCalls: [
     ...call('read', { path: file }).toolCalls,
@@ -14,7 +17,7 @@ export const bash = (command) => call('bash', { command });
 
 export const calc =
   'function add(a, b) {\n  return a - b;\n}\n\nfunction twice(n) {\n  return n + n;\n}\n\nfunction zero() {\n  return 1;\n}\n';
-/** A reply that streams for minutes, until it is stopped. */
+/** Returns a reply that streams for minutes unless it is stopped. */
 export const talk = (first) => ({ text: first + 'word '.repeat(4000), chunks: 4000, delayMs: 100 });
 
 /** Writes calc.js into the step's folder and opens it. Returns its path in the workspace. */
@@ -28,7 +31,7 @@ export async function openCalc(d) {
 /** Applies a choice in a picker to this session only. */
 export const onlyThisSession = (d) => d.choose('Only this session');
 
-/** Lets the session's commands run without a question. */
+/** Lets the session run commands without asking the user. */
 export async function trust(d) {
   await d.click(d.panel.locator('.picker', { hasText: 'Commands' }));
   await d.choose('all allowed');
@@ -46,22 +49,22 @@ export async function editPolicy(d, policy) {
 
 export const lens = (d, text) => d.page.locator('.codelens-decoration a', { hasText: text });
 /**
- * Returns the button above one of several hunks by its position. Another button has that position
- * only after this one is gone.
+ * Returns a button above the hunk at the given position, such as "1 of 2". Another hunk gets that
+ * position only after this hunk is gone.
  */
 export const lensOf = (d, place, text) =>
   d.page
     .locator('.codelens-decoration', { hasText: place })
     .locator('a', { hasText: text })
     .first();
-/** Restores the state before a prompt with the button below the prompt. */
+/** Restores the state before a prompt, with the button below that prompt. */
 export async function restore(d, prompt, what = 'Files') {
   await d.click(d.entry('userMessage', prompt).getByRole('button', { name: 'Restore' }));
   await d.choose(what);
 }
 export const review = (d) => d.panel.locator('.row.review');
 /**
- * Returns the view of pending changes. The view and the keys are active as long as something is
+ * Returns the view of pending changes. The view and its keys are active while any change is
  * pending.
  */
 export const pendingView = (d) =>

@@ -1,7 +1,7 @@
-// Steps of a new user with only the package, in a fresh editor without settings. The user installs
-// it, follows the first steps, plays the demo, and asks about, reviews, tests and undoes a fix of a
-// real bug in a small project. The steps run once by mouse (except for typing the prompt) and once
-// by keyboard.
+// Performs the steps of a new user who has only the package and a fresh editor without settings.
+// The user installs the package, follows the walkthrough, plays the demo, and asks for the fix of a
+// real bug in a small project. The user reviews, tests and undoes the fix. The steps run once by
+// mouse (except for typing the prompt) and once by keyboard.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -12,7 +12,7 @@ import { bash, edits, lens, lensOf, pendingView } from './model.mjs';
 const project = {
   'package.json':
     '{\n  "name": "slug",\n  "version": "1.0.0",\n  "scripts": { "test": "node --test" }\n}\n',
-  'slug.js': `/** The part of an address that a title gives: "Hello, World!" gives "hello-world". */
+  'slug.js': `/** Converts a title to a URL slug: "Hello, World!" becomes "hello-world". */
 function slug(title) {
   const words = title.toLowerCase().replace(/[^a-z0-9 ]/g, '');
   return words.replace(' ', '-');
@@ -35,7 +35,7 @@ test('more words', () => assert.equal(address({ title: 'A day at sea' }), '/post
 };
 /** The user's home folder, where the editor's file dialogs begin. */
 const home = (dir) => path.join(dir, 'home');
-/** The file name of the package as the user downloaded it. */
+/** The file name of the package that the user downloaded. */
 const packed = 'agent-lsp.vsix';
 const fixed = "words.replaceAll(' ', '-')";
 
@@ -62,7 +62,10 @@ const script = [
   },
 ];
 
-/** A fresh workbench with the project and the model's script, and without any of our settings. */
+/**
+ * Describes a fresh workbench with the project and the model's script, but without any settings for
+ * the extension.
+ */
 export const newUser = {
   installed: false,
   env: (dir) => ({ HOME: home(dir) }),
@@ -109,7 +112,7 @@ const link = (d, title) => walkthrough(d).locator('.monaco-button', { hasText: t
 const agentTab = (d) =>
   d.page.locator('.part.auxiliarybar .composite-bar .action-label', { hasText: 'Agent' });
 
-/** The three starting points of the walkthrough, used by `press(link, done)`. */
+/** Follows the three starting points of the walkthrough. `press(link, done)` activates a link. */
 async function firstSteps(d, press) {
   const step = (title, button) =>
     press(heading(d, title).locator('.step-title'), () => link(d, button).isVisible());
@@ -128,12 +131,12 @@ async function firstSteps(d, press) {
   await d.shot(`${d.step}-4-demo`);
 }
 
-/** Reports whether a row is a question without an answer. */
+/** Reports whether a row of the terminal is a question without an answer. */
 const isAsked = (row) => /\[y\]es/.test(row) && !/ y$/.test(row);
 
 /**
- * Plays the rest of the demo, which runs in a terminal and is answered with keys. Each question
- * gets one answer, because a second one would close the terminal.
+ * Plays the rest of the demo, which runs in a terminal and is controlled with keys. Each question
+ * gets one answer, because a second answer would close the terminal.
  */
 async function demoToItsEnd(d) {
   await until('the demo is over', async () => {
@@ -155,7 +158,7 @@ const asks = (d) => d.panel.locator('.ask', { hasText: 'node --test' });
 const answers = (d, text) => d.entry('assistantMessage', text).waitFor();
 const saved = (d) => d.page.locator('.tab.active.dirty').waitFor({ state: 'hidden' });
 
-/** Uses Extensions, …, Install from VSIX…, and the file in the list. */
+/** Installs the package with Extensions, …, Install from VSIX…, and the file in the list. */
 async function installByMouse(d) {
   const file = d.page.locator('.quick-input-list .monaco-list-row', { hasText: packed });
   const entry = d.page.locator('.monaco-menu .action-label', { hasText: 'Install from VSIX' });
@@ -262,7 +265,7 @@ export async function newUserByMouse(d) {
   assert.equal(onDisk(d), project['slug.js'], 'all is as it was');
 }
 
-/** Uses File: Save from the menu. */
+/** Saves the file with File: Save in the menu. */
 async function save(d) {
   const dirty = d.page.locator('.tab.active.dirty');
   const entry = (name) =>

@@ -1,5 +1,5 @@
-// Steps that run palette commands and check the effect of each. ../commands.json lists the ids that
-// a run must use.
+// Runs palette commands, and checks the effect of each. ../commands.json lists the ids of the
+// commands that a run must use.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ import {
   trust,
 } from './model.mjs';
 
-/** Two messages are sent to a running turn. One steers the turn, and one is queued. */
+/** Sends two messages to a running turn. One steers the turn, and the other is queued. */
 async function steerAndQueue(d) {
   const go = path.join(d.workspace, `.go-${Date.now()}`);
   await d.play(
@@ -53,7 +53,7 @@ async function steerAndQueue(d) {
   await d.idle();
 }
 
-/** A question with several answers is answered by mouse and then by keyboard only. */
+/** Answers a question that allows several answers, first by mouse and then only by keyboard. */
 async function severalAnswers(d) {
   const options = [
     { label: 'Red', description: 'like a fire engine' },
@@ -78,7 +78,7 @@ async function severalAnswers(d) {
   );
   for (const name of ['Red', 'Blue', 'Green'])
     await d.click(outside.locator('label', { hasText: name }));
-  await d.click(outside.locator('label', { hasText: 'Blue' })); // deselects the choice
+  await d.click(outside.locator('label', { hasText: 'Blue' })); // deselects the option
   await d.click(outside.getByRole('button', { name: 'Answer' }));
   await box('And inside?').waitFor();
   await outside.waitFor({ state: 'detached' });
@@ -97,11 +97,11 @@ async function severalAnswers(d) {
   await keyboard.type('and a little black');
   await keyboard.press('Enter');
   await d.entry('assistantMessage', 'Painted').waitFor();
-  await d.inputFocused(); // the focused element was removed
+  await d.inputFocused(); // the focused element was removed, so the input gets the focus
 }
 
 /**
- * The context is compacted by a typed command and by the palette. The conversation reports it, and
+ * Compacts the context with a typed command and from the palette. The conversation reports it, and
  * the model gets the summary instead of the earlier messages.
  */
 async function compact(d) {
@@ -155,8 +155,8 @@ async function compact(d) {
 }
 
 /**
- * A change is requested, reviewed, accepted, undone and redone. A turn is stopped. Another session,
- * model and daemon are used.
+ * Uses the palette to request, review, accept, undo and redo a change, to stop a turn, and to
+ * switch to another session, model and daemon.
  */
 async function byThePalette(d) {
   const file = await openCalc(d);
@@ -181,7 +181,7 @@ async function byThePalette(d) {
   await d.idle();
   await d.agent('Restore a Checkpoint');
   await d.page.locator('.tab.active', { hasText: 'Checkpoint.diff' }).waitFor();
-  await d.bufferHas('-  return a + b;'); // the restore removed it
+  await d.bufferHas('-  return a + b;'); // the restore would remove this line
   await d.bufferHas('+  return a - b;');
   const [row] = await d.page.locator('.quick-input-list .monaco-list-row').allTextContents();
   assert.match(

@@ -1,5 +1,5 @@
-// Steps about the panel for users who cannot see it or do not use a mouse, and about its appearance
-// in every theme.
+// Tests the panel for users who cannot see it or do not use a mouse, and its appearance in every
+// theme.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,10 @@ const axe = fs.readFileSync(
   'utf8',
 );
 
-/** Returns the findings of an accessibility checker in the panel: names, roles, contrast. */
+/**
+ * Returns the problems that an accessibility checker finds in the panel's names, roles and
+ * contrast.
+ */
 export async function findings(d) {
   const body = d.panel.locator('body');
   await body.evaluate((_, source) => window.axe || new Function(source)(), axe);
@@ -33,7 +36,7 @@ export async function findings(d) {
 }
 
 /**
- * Fills the panel with every kind of content: a reply, a thought, tools, a plan, a queue, a
+ * Fills the panel with every kind of content: a reply, a thought, tools, a plan, a queue and a
  * permission question.
  */
 async function fullPanel(d) {
@@ -86,7 +89,9 @@ async function inEveryTheme(d) {
   assert.deepEqual(found, Object.fromEntries(Object.keys(found).map((name) => [name, []])));
 }
 
-/** Returns the role or tag of the focused element, and its name. */
+/**
+ * Returns the label of the panel's focused element or, if it has none, the beginning of its text.
+ */
 const focused = (d) =>
   d.panel.locator('body').evaluate(() => {
     const { activeElement: e } = document;
@@ -96,8 +101,8 @@ const focused = (d) =>
   });
 
 /**
- * The keyboard reaches every element of the panel in order, backwards from the input. Each element
- * has a name and is visible.
+ * Checks that the keyboard reaches every element of the panel in order, backwards from the input.
+ * Each element has a name and is visible.
  */
 async function byKeysAlone(d) {
   await fullPanel(d);
@@ -153,7 +158,7 @@ async function byKeysAlone(d) {
   }
 }
 
-/** A screen reader announces events. */
+/** Checks that a screen reader announces events. */
 async function announcements(d) {
   const spoken = (role, text) =>
     d.panel
@@ -194,8 +199,8 @@ async function announcements(d) {
 }
 
 /**
- * The page has its own protection in case the sanitizer fails. It runs only the panel's scripts,
- * and allows no forms or outside resources.
+ * Checks the page's own protection in case the sanitizer fails. The page runs only the panel's
+ * scripts, and allows no forms or outside resources.
  */
 async function contentSecurity(d) {
   await d.showPanel();
@@ -247,8 +252,8 @@ async function contentSecurity(d) {
 }
 
 /**
- * The model and thinking level for the next prompt only are shown at the input, and are removed
- * after it.
+ * Checks that a model or thinking level that applies only to the next prompt is shown next to the
+ * input. It is removed after that prompt.
  */
 async function promptOptions(d) {
   await d.configure('agentLsp.windows', { '*': 100_000 });

@@ -1,10 +1,10 @@
-// Steps about the panel as a screen reader presents it, from the browser's accessibility tree, and
-// about its keyboard order.
+// Tests how a screen reader presents the panel, with the browser's accessibility tree. It also
+// tests the order in which the keyboard reaches the elements.
 import assert from 'node:assert/strict';
 import { until } from '../workbench.mjs';
 import { bash, call, edits, openCalc, pendingHunks, talk } from './model.mjs';
 
-/** Roles of interactive elements. A screen reader can only announce their names. */
+/** The roles of interactive elements. A screen reader announces each of them by its name. */
 const acted =
   /^(button|link|textbox|checkbox|combobox|listbox|option|DisclosureTriangle|menuitem)$/i;
 
@@ -51,10 +51,7 @@ function inOrder(nodes) {
   return read;
 }
 
-/**
- * Returns the problems of a tree: interactive elements without a name, or two that cannot be
- * distinguished.
- */
+/** Returns the roles of the interactive elements that have no name. */
 const nameless = (tree) =>
   tree.filter(({ role, name }) => acted.test(role) && name === '').map(({ role }) => role);
 
@@ -73,14 +70,14 @@ async function tabOrder(d) {
     await d.page.keyboard.press('Tab');
     const now = await name();
     if (now) names.push(now);
-    return now.startsWith('Commands:'); // this is the last element of the panel
+    return now.startsWith('Commands:'); // this is the panel's last element
   });
   return names;
 }
 
 /**
- * Questions, a queue, a plan, tools, code and a thought each have a name, and Tab follows the
- * reading order.
+ * Checks that questions, a queue, a plan, tools, code and a thought each have a name. Tab follows
+ * the reading order.
  */
 async function everythingNamed(d) {
   await d.play(
@@ -136,8 +133,8 @@ async function everythingNamed(d) {
 }
 
 /**
- * Live regions that exist from the beginning announce a stream and a question. The stream itself is
- * not a live region.
+ * Checks that live regions announce a stream and a question. They exist from the beginning, and the
+ * stream itself is not a live region.
  */
 async function liveRegions(d) {
   const file = await openCalc(d);

@@ -1,4 +1,4 @@
-// Steps about reviewing proposed edits in the buffer, in the diff, and by keyboard.
+// Tests the review of proposed edits in the buffer, in the diff, and by keyboard.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -90,7 +90,7 @@ async function ofMenu(d, place, label) {
 }
 
 /**
- * The same review by mouse, with the buttons above the hunks. The editor may redraw the buttons
+ * Does the same review by mouse, with the buttons above the hunks. The editor may redraw a button
  * under the pointer, so the click is repeated until it works.
  */
 async function lensesByMouse(d) {
@@ -124,8 +124,8 @@ async function lensesByMouse(d) {
 }
 
 /**
- * Hunks are decided in the diff, where they have other positions than in the file. A comment is
- * typed into the box below its hunk.
+ * Decides hunks in the diff, where their positions differ from those in the file. The user types a
+ * comment into the box below its hunk.
  */
 async function hunksOfTheDiff(d) {
   const lines = (from, to) =>
@@ -208,7 +208,7 @@ async function acceptWithChanges(d) {
 }
 
 /**
- * The whole file is rejected, with a comment that was typed into the box below one of its hunks.
+ * Rejects the whole file with a comment that the user typed into the box below one of its hunks.
  */
 async function fileRejected(d) {
   const file = await openCalc(d);
@@ -236,7 +236,7 @@ async function fileRejected(d) {
   await d.bufferHas('return 1;');
 }
 
-/** The file is renamed while its hunks are pending. The hunks follow. */
+/** Renames the file while its hunks are pending. The hunks move to the new name. */
 async function hunksFollowRename(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
@@ -278,7 +278,7 @@ async function hunksFollowRename(d) {
   );
 }
 
-/** The complete review without a mouse. */
+/** Does the complete review without a mouse. */
 async function byKeyboard(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
@@ -313,8 +313,8 @@ async function byKeyboard(d) {
 }
 
 /**
- * Hunks in the editor have few buttons. The missing text is between the lines, and the next hunk is
- * shown after a decision.
+ * Checks the hunks in the editor. They have few buttons, the missing text is shown between the
+ * lines, and the next hunk is shown after a decision.
  */
 async function hunksInPlace(d) {
   const lines = Array.from({ length: 90 }, (_, i) => `line ${i + 1}\n`);
@@ -381,7 +381,7 @@ async function hunksInPlace(d) {
   await row('1 of 2').waitFor({ state: 'hidden' });
 }
 
-/** The bar above the input is shown while changes are pending and after the turn. */
+/** Checks the bar above the input, which is shown while changes are pending and after the turn. */
 async function changesBar(d) {
   const file = await openCalc(d);
   d.write('lib/greet.js', 'export function greet(name) {\n  return "Helo " + name;\n}\n');
@@ -421,8 +421,8 @@ async function changesBar(d) {
 }
 
 /**
- * The card of an edit shows its changes in color, their counts and the decision, also when the
- * session is replayed.
+ * Checks that the card of an edit shows its changes in color, their counts and the decision. A
+ * replay of the session shows the same.
  */
 async function editCard(d) {
   const file = await openCalc(d);
@@ -479,8 +479,8 @@ async function editCard(d) {
 }
 
 /**
- * The hover shows the text that the buffer does not contain in the colors of its language, both the
- * proposed and the replaced text. A row between two lines can have no colors.
+ * Checks that the hover highlights the text that the buffer does not contain, both proposed and
+ * replaced text. A row between two lines cannot have colors.
  */
 async function hunkInColors(d) {
   const file = await openCalc(d);

@@ -1,5 +1,5 @@
-// Steps that set up a provider in the editor, from nothing to the first answer, with a correct and
-// a wrong key.
+// Sets up a provider in the editor with a correct and a wrong key, from the empty state to the
+// first answer.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -37,7 +37,10 @@ async function providerServer(key) {
 }
 
 const toast = (d, text) => d.page.locator('.notification-toast', { hasText: text });
-/** Returns the rows of the open list. A closed list keeps its own rows. */
+/**
+ * Returns the rows of the open list. The rows of a closed list remain in the page but are not
+ * visible.
+ */
 const rows = (d) =>
   d.page
     .locator('.quick-input-list .monaco-list-row .label-name')
@@ -46,8 +49,8 @@ const rows = (d) =>
     );
 
 /**
- * Waits for a notification. If a list is closed at that moment, the editor hides the toast and
- * keeps the notification in the notification center.
+ * Waits for a notification. If a list closes at the same time, the editor hides the toast and keeps
+ * the notification in the notification center.
  */
 async function notified(d, text) {
   const said = d.page.locator('.notification-list-item', { hasText: text });
@@ -59,7 +62,7 @@ async function notified(d, text) {
   await d.run('Notifications: Clear All Notifications');
 }
 
-/** Returns the contents of the files below the test's folder that contain a text. */
+/** Returns the paths of the files in a folder that contain the text. */
 export function filesWith(dir, text) {
   const files = fs
     .readdirSync(dir, { recursive: true, withFileTypes: true })
@@ -127,7 +130,7 @@ async function setUpProvider(d) {
       'the key is in no other file',
     );
     await d.newSession();
-    await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor(); // the default
+    await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor(); // now the default
   } finally {
     server.close();
     for (const name of ['server.env', 'provider', 'providers', 'model'])
@@ -135,7 +138,7 @@ async function setUpProvider(d) {
   }
 }
 
-/** A key is stored while changes of another session are pending. They stay pending. */
+/** Stores a key while changes from another session are pending. They stay pending. */
 async function keyKeepsPending(d) {
   const file = await openCalc(d);
   await d.configure('agentLsp.server.env', { AGENT_LSP_KEYRING: 'file' });
@@ -157,7 +160,7 @@ async function keyKeepsPending(d) {
   await d.agent('Accept All Changes');
   await d.bufferHas('a + b');
   for (const name of ['server.env', 'model']) await d.configure(`agentLsp.${name}`, null);
-  // With an OpenAI key, the extension does not look for a local model.
+  // While an OpenAI key is stored, the extension does not look for a local model.
   for (const stored of filesWith(d.dir, key)) fs.rmSync(stored);
 }
 

@@ -1,5 +1,5 @@
-// Steps about features around the conversation: diagnostics, first steps, crashes, reloads,
-// folders, trust.
+// Tests features around the conversation: diagnostics, the walkthrough, crashes, reloads, folders
+// and workspace trust.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -67,8 +67,8 @@ async function twoFolders(d) {
   fs.writeFileSync(file, JSON.stringify({ folders: [{ path: d.workspace }, { path: second }] }));
   await until('both folders are open', async () => {
     await d.open({ workspace: file });
-    // This workbench watches no files, so a window that was opened before its workspace could be
-    // read has no folders.
+    // This workbench does not watch files. A window that was opened before its workspace file could
+    // be read has no folders.
     return (await d.command('folders')) === 2;
   });
   await d.play(edit(path.join(second, 'other.txt'), 'one', 'two'), { text: 'Changed there.' });
@@ -107,9 +107,9 @@ async function untrusted(d) {
 }
 
 /**
- * The daemon comes from the package, but the setting takes precedence. (The unit tests cover PATH,
- * which the host takes from the user's shell.) The daemon runs on the machine with the files, not
- * on the machine with the window.
+ * Checks which daemon is started. The daemon comes from the package, but the setting takes
+ * precedence. (The unit tests cover PATH, which the host gets from the user's shell.) The daemon
+ * runs on the machine with the files, not on the machine with the window.
  */
 async function whereTheDaemonIs(d) {
   const restarted = (wanted) =>
@@ -143,8 +143,8 @@ async function whereTheDaemonIs(d) {
 }
 
 /**
- * Starts a model server as on a user's machine, on the first free port of the usual ones, and
- * counts its prompts.
+ * Starts a model server on the first free one of the usual ports, as on a user's machine. The
+ * server counts its prompts.
  */
 async function localServer() {
   let prompts = 0;
@@ -182,7 +182,10 @@ async function localServer() {
   return { server, prompts: () => prompts };
 }
 
-/** The walkthrough's second step finds an unconfigured server, and its model is used. */
+/**
+ * Checks that the walkthrough's second step finds a server without configuration, and that the
+ * server's model is used.
+ */
 async function localModel(d) {
   const { server, prompts } = await localServer();
   try {
@@ -215,7 +218,10 @@ async function localModel(d) {
   await d.entry('assistantMessage', 'From the script again').waitFor();
 }
 
-/** The messages between the editor and the daemon are shown while the setting enables them. */
+/**
+ * Checks that the messages between the editor and the daemon are shown while the setting enables
+ * them.
+ */
 async function trace(d) {
   await d.configure('agentLsp.trace.server', 'verbose');
   await d.play({ text: 'Traced.' });

@@ -1,4 +1,4 @@
-// The themes in which every view is checked.
+// Runs checks in each theme in which the views are tested.
 import { until } from '../workbench.mjs';
 
 const themes = [
@@ -8,7 +8,7 @@ const themes = [
   ['light', 'Light Modern', 'vs'],
 ];
 
-/** Runs a function in each theme with its short name, and restores the previous theme. */
+/** Runs a function in each theme, with the theme's short name, and restores the previous theme. */
 export async function inThemes(d, look) {
   for (const [name, theme, base] of themes) {
     await d.configure('workbench.colorTheme', theme);

@@ -1,5 +1,5 @@
-// The first minutes in which a user tries the program, the extension and its documentation. The
-// server requires a key.
+// Tests the first minutes in which a user tries the program, the extension and the documentation.
+// The server requires a key.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { until } from '../workbench.mjs';
@@ -68,7 +68,7 @@ async function chatServer(key, at) {
   return server;
 }
 
-/** Uses the empty state: another URL, its key, its model, and the test call. */
+/** Sets up a provider from the empty state: another URL, its key, its model, and the test call. */
 async function setUp(d, server, key) {
   await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '', AGENT_LSP_KEYRING: 'file' });
   await d.configure('agentLsp.provider', { probe: false });
@@ -101,7 +101,8 @@ async function decide(d) {
   await d.clickUntil(lens(d, 'Accept'), () =>
     d.page.locator('.statusbar-item', { hasText: '3 to review' }).isVisible(),
   );
-  await d.page.locator('.tab.active[data-resource-name="two.js"]').waitFor(); // the next change
+  // The next change is shown.
+  await d.page.locator('.tab.active[data-resource-name="two.js"]').waitFor();
   const menu = d.page.locator('.codelens-decoration a:has(.codicon-ellipsis)').first();
   const row = (text) => d.page.locator('.quick-input-list .monaco-list-row', { hasText: text });
   await d.clickUntil(menu, () => row('Show as diff').isVisible());
@@ -150,7 +151,7 @@ async function firstMinutes(d) {
     const bar = d.panel.locator('.changes', { hasText: '3 files changed' });
     await bar.waitFor();
     const card = d.entry('toolCall', 'two.js').last().locator('.diff .added');
-    await card.filter({ hasText: 'Hello"; // mine' }).waitFor(); // the text after the user's change
+    await card.filter({ hasText: 'Hello"; // mine' }).waitFor(); // includes the user's change
     await d.shot('trial-9-done');
     await d.command('workbench.action.files.saveAll');
     const texts = () => files.map((name) => d.read(name));

@@ -1,4 +1,4 @@
-// Steps about the extension's role in the window.
+// Tests the extension's role in the window.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -6,8 +6,8 @@ import { until } from '../workbench.mjs';
 import { bash, call, edit, editPolicy, edits, lens, openCalc, pendingHunks } from './model.mjs';
 
 /**
- * This repository is the workspace. One of its own files is edited, with one hunk accepted and one
- * left pending.
+ * Uses this repository as the workspace, and edits one of its own files. One hunk is accepted, and
+ * one is left pending.
  */
 async function thisRepository(d) {
   const top = path.resolve(import.meta.dirname, '../../../..');
@@ -120,8 +120,8 @@ async function notice(d) {
 }
 
 /**
- * A question that arrives while the user types in a file causes a notice and is counted. The typed
- * text goes into the file and decides nothing.
+ * Checks that a question that arrives while the user types in a file causes a notice and is
+ * counted. The typed text goes into the file and decides nothing.
  */
 async function questionElsewhere(d) {
   await openCalc(d);
@@ -191,7 +191,7 @@ async function selections(d) {
   await d.panel.locator('.chip', { hasText: 'calc.js:2' }).waitFor();
 }
 
-/** The daemon asks the editor's own language servers. */
+/** Checks that the daemon queries the editor's own language servers. */
 async function languageServers(d) {
   await openCalc(d);
   d.write('bad.json', '{ "a": 1,, }\n');
@@ -230,8 +230,8 @@ async function languageServers(d) {
 }
 
 /**
- * A file is edited and stays clean. Its server does not repeat diagnostics, and once it is known to
- * be the only server, the daemon does not wait for it.
+ * Edits a file that stays clean. Its language server does not repeat diagnostics. Once this server
+ * is known to be the only one, the daemon does not wait for it.
  */
 async function silentServer(d) {
   const file = await openCalc(d);
@@ -254,8 +254,8 @@ async function silentServer(d) {
 }
 
 /**
- * A clean file has servers that repeat that it is clean. The editor reports that they answered,
- * although nothing is shown before and after, and that ends the wait.
+ * Checks clean files whose language servers report again that the files are clean. The editor
+ * announces these reports although no diagnostics are shown before or after, and the wait ends.
  */
 async function repeatingServers(d) {
   for (const [name, text] of [
@@ -311,8 +311,8 @@ async function lightBulb(d) {
 }
 
 /**
- * If the setting is on, the editor shows the files that the agent uses, and the focus stays where
- * the user types.
+ * Checks that the editor shows the files that the agent uses if the setting is on. The focus stays
+ * where the user types.
  */
 async function follow(d) {
   d.write('shown.js', 'const one = 1;\n');

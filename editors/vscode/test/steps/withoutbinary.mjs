@@ -1,15 +1,15 @@
-// Steps with the package without the daemon. If the program is not found, the message says what to
-// do, and each of these ways works.
+// Tests the package without the daemon. If the program is not found, the message says what the user
+// can do, and each suggestion works.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
 
 const home = (dir) => path.join(dir, 'home');
-/** A folder of the user on the PATH, which is empty at first. */
+/** Returns the user's own folder on the PATH, which is empty at first. */
 const onPath = (dir) => path.join(home(dir), 'bin');
 const program = process.env.AGENT_LSP_BIN;
-/** The machine's PATH without folders that contain a daemon. */
+/** The machine's PATH, except folders that contain a daemon. */
 const others = (process.env.PATH ?? '')
   .split(':')
   .filter((dir) => !fs.existsSync(path.join(dir, 'agent-lsp')));
@@ -21,7 +21,7 @@ const problem = (d, text) => d.panel.locator('.problem', { hasText: text });
 
 export const withoutBinary = {
   without: true,
-  // The editor asks the login shell for the PATH.
+  // The editor gets the PATH from the login shell.
   env: (dir) => ({ HOME: home(dir), SHELL: '/bin/bash' }),
   prepare({ dir }) {
     fs.mkdirSync(onPath(dir), { recursive: true });
@@ -109,8 +109,8 @@ async function withoutTheProgram(d) {
 }
 
 /**
- * The home folder, and then a folder around it, is the workspace. Nothing is started before the user
- * has agreed once.
+ * Opens the home folder, and then the folder that contains it, as the workspace. Nothing is started
+ * before the user has agreed once.
  */
 async function wholeHome(d) {
   await d.configure('agentLsp.server.path', program);
