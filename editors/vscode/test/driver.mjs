@@ -1,10 +1,10 @@
-// The tests' actions in the workbench, named from a user's perspective.
+// Performs the tests' actions in the workbench. The methods are named from a user's perspective.
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { until } from './workbench.mjs';
 
-/** Titles of the palette commands that any driver in this run has used. */
+/** The titles of the palette commands that any driver in this run has used. */
 export const driven = new Set();
 
 export class Driver {
@@ -35,8 +35,8 @@ export class Driver {
   }
 
   /**
-   * Runs a command of the editor through the companion, and waits until it ends. It is used for
-   * preparations only.
+   * Runs an editor command through the companion, and waits until the command ends. It is used only
+   * for preparations.
    */
   command(command, ...args) {
     return new Promise((resolve, reject) => {
@@ -73,9 +73,9 @@ export class Driver {
   }
 
   /**
-   * Accepts a row of the open quick input with Enter, but only if the input has the focus and
-   * contains the query, and the focused row has (or contains) the label. Checking and accepting are
-   * one step. If another row is focused, it moves down one row and must be called again.
+   * Accepts a row of the open quick input with Enter. It does so only if the input has the focus
+   * and contains the query, and the focused row has (or contains) the label. Checking and accepting
+   * are one step. If another row is focused, it moves down one row, and the caller must try again.
    */
   takeRow(query, label, { contains = false, detail = '' } = {}) {
     return this.page.evaluate(
@@ -111,8 +111,8 @@ export class Driver {
   }
 
   /**
-   * Opens a quick input with a key, types, and accepts the row with exactly this label once it is
-   * focused. The row is accepted at most once.
+   * Opens a quick input with a key, types the query, and accepts the row with exactly this label
+   * once the row is focused. The row is accepted at most once.
    */
   async pick(key, query, label, detail) {
     const input = this.page.locator('.quick-input-widget input.input');
@@ -131,7 +131,7 @@ export class Driver {
   }
 
   /**
-   * Waits until the quick input has processed the typed text, so that it closes or the next
+   * Waits until the quick input has processed the typed text. The input then closes, or the next
    * question replaces it.
    */
   taken(typed) {
@@ -150,7 +150,10 @@ export class Driver {
     await until(`'${label}' is taken`, () => this.takeRow(label, label));
   }
 
-  /** Accepts the first row of an open quick pick that contains a text, by moving down to it. */
+  /**
+   * Types a query into an open quick pick, and accepts the first row that contains the text by
+   * moving down to it.
+   */
   async chooseLike(query, text) {
     const input = this.page.locator('.quick-input-widget input.input');
     await input.fill(query);
@@ -165,9 +168,9 @@ export class Driver {
   }
 
   /**
-   * Clicks, and returns whether the click arrived. An element that is redrawn between press and
-   * release gets no click, and one that moves is missed. If a row is given, the pointer first
-   * hovers over it, because its buttons are visible only then.
+   * Clicks an element, and returns whether the click arrived. An element that is redrawn between
+   * press and release gets no click, and an element that moves is missed. If a row is given, the
+   * pointer first hovers over it, because its buttons are visible only then.
    */
   async clicked(target, row) {
     const timeout = 5000;
@@ -181,27 +184,27 @@ export class Driver {
           { capture: true, once: true },
         ),
       );
-      // On a busy machine, a click can arrive and remove its element before this call returns.
+      // On a busy machine, the click may arrive and remove its element before this call returns.
       const returned = await node.click({ timeout }).then(
         () => true,
         () => false,
       );
-      // The click may have closed its page.
+      // The click may have closed the element's page.
       return await node.evaluate((node) => node.wasClicked === true).catch(() => returned);
     } catch {
       return false;
     }
   }
 
-  /** Clicks once. */
+  /** Clicks an element until one click arrives. */
   async click(target, row) {
     await target.first().waitFor();
     await until('the click arrives', () => this.clicked(target.first(), row));
   }
 
   /**
-   * Clicks until the click has had its effect. After a click that arrived, it waits before it
-   * clicks again.
+   * Clicks an element until the click has had its effect. After a click that arrived, it waits
+   * longer before it clicks again.
    */
   async clickUntil(target, done, row = undefined) {
     const holds = async () => {
@@ -219,8 +222,8 @@ export class Driver {
   }
 
   /**
-   * Records everything that the panel shows from now on, even if it is shown only briefly. Returns
-   * a function that waits for a text.
+   * Records the text of everything that the panel shows from now on, even if it is shown only
+   * briefly. Returns a function that waits until a text has been recorded.
    */
   async witness(selector) {
     const body = this.panel.locator('body');
@@ -236,7 +239,7 @@ export class Driver {
       );
   }
 
-  /** Answers an input box. It waits until the box, and not the list before it, is open. */
+  /** Answers an input box. It waits until the box is open and the list before it is closed. */
   async answer(text) {
     const input = this.page.locator('.quick-input-widget input.input');
     await until('an input box is open', () =>
@@ -269,7 +272,7 @@ export class Driver {
     });
   }
 
-  /** Runs a command of the palette by its title. */
+  /** Runs a palette command by its title. */
   async run(title) {
     await this.pick('F1', `>${title}`, title);
     driven.add(title);
@@ -295,7 +298,7 @@ export class Driver {
     );
   }
 
-  /** Returns a file in the folder of the running step. */
+  /** Returns the path of a file in the running step's folder. */
   at(name) {
     return path.posix.join(this.step, name);
   }
@@ -324,7 +327,10 @@ export class Driver {
     });
   }
 
-  /** Resets the workbench for an independent step: no editors, no notifications, a new folder. */
+  /**
+   * Resets the workbench for an independent step. There are no editors and no notifications, and
+   * the step has a new folder.
+   */
   async begin(name) {
     this.step = name.replace(/[^a-z]+/g, '-');
     if (this.elsewhere) await this.open();
@@ -355,7 +361,7 @@ export class Driver {
     );
   }
 
-  /** Returns the session that the panel shows, or undefined if no daemon answers. */
+  /** Returns the id of the session that the panel shows. It is empty if no daemon is running. */
   async session() {
     if ((await this.panel.locator('body').count()) === 0) return '';
     return this.panel
@@ -403,8 +409,8 @@ export class Driver {
   }
 
   /**
-   * Waits until the editor's language servers can answer a question. They are started with the
-   * first file in their language.
+   * Waits until a command returns results from the editor's language servers. The servers start
+   * with the first file in their language.
    */
   answering(command, ...args) {
     return until(
@@ -434,14 +440,12 @@ export class Driver {
     );
   }
 
-  /** Changes a setting of the user in this window (null removes it). */
+  /** Changes a user setting in this window (null removes it). */
   configure(key, value) {
     return this.command('configure', key, value);
   }
 
-  /**
-   * Changes a setting of the user for the next window, because this workbench does not watch files.
-   */
+  /** Changes a user setting for the next window, because this workbench does not watch files. */
   setting(key, value) {
     const file = path.join(this.dir, 'User', 'settings.json');
     fs.writeFileSync(
@@ -476,7 +480,7 @@ export class Driver {
     await this.page.locator('.statusbar-item', { hasText: 'selected' }).waitFor();
   }
 
-  /** Presses a key until the focused element in the panel has a text. */
+  /** Presses a key until the text of the panel's focused element begins with the given text. */
   async focusByKey(key, text) {
     const focused = () =>
       this.panel.locator('body').evaluate(() => document.activeElement?.textContent ?? '');
@@ -504,7 +508,7 @@ export class Driver {
     await this.run('File: Revert File');
   }
 
-  /** Returns the daemons of this workbench. */
+  /** Returns the process IDs of this workbench's daemons. */
   daemons() {
     return fs
       .readdirSync('/proc')
@@ -524,10 +528,10 @@ export class Driver {
       });
   }
 
-  /** Takes a picture of the window, or of a part of it. */
+  /** Takes a picture of the window or of one of its elements. */
   async shot(name, part = this.page) {
     if (!this.shots) return;
-    await this.page.mouse.move(500, 784); // there is no element under the pointer at this position
+    await this.page.mouse.move(500, 784); // no element is under the pointer at this position
     await part.screenshot({ path: path.join(this.shots, `${name}.png`) });
   }
 }

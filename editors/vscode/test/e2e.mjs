@@ -1,21 +1,23 @@
-// node test/e2e.mjs EXTENSION.vsix BARE.vsix: tests the extension in a real workbench with the real
+// node test/e2e.mjs EXTENSION.vsix BARE.vsix tests the extension in a real workbench with the real
 // daemon and a scripted model. BARE does not include the daemon. Each step is independent. If a
-// step fails, it is repeated, with the steps after it, in a fresh workbench, at most twice in a
-// run, with a visible message. ONLY='word|word' runs the steps whose name contains one of the
-// words. With GO_ON=1, nothing is repeated, and the steps after a failed step still run.
+// step fails, it is repeated in a fresh workbench, together with the steps after it. Each
+// repetition is reported, and a run has at most two. ONLY='word|word' runs the steps whose name
+// contains one of the words. With GO_ON=1, nothing is repeated, and the steps after a failed step
+// still run.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Driver, driven } from './driver.mjs';
 import { groups } from './steps.mjs';
 import { withWorkbench } from './workbench.mjs';
 
-/** Maximum number of repeated steps in one run. */
+/** The maximum number of repetitions in one run. */
 const repeats = 2;
 
 const [vsix, bare] = process.argv.slice(2).map((file) => path.resolve(file));
 
 /**
- * The daemon's environment contains the script of the model, and only the daemon from the package.
+ * Returns the daemon's environment. It contains only the path of the model's script, so the daemon
+ * can only come from the package.
  */
 const env = (dir) => ({ AGENT_LSP_SCRIPT: path.join(dir, 'script.jsonl') });
 
@@ -68,8 +70,8 @@ for (const group of groups) {
       );
   }
 }
-// These are ids that users' key bindings may refer to. Each command is run with the palette at
-// least once.
+// Users' key bindings may refer to these ids. Each command must be run from the palette at least
+// once.
 const titles = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, 'commands.json'), 'utf8'));
 const idle = Object.keys(titles).filter((id) => !driven.has(`agent-lsp: ${titles[id]}`));
 if (!process.env.ONLY && ok) {

@@ -1,7 +1,7 @@
-// Information about the processes of a workbench.
+// Provides information about the processes of a workbench.
 import fs from 'node:fs';
 
-/** Inspects a process. Returns '' if the process has ended. */
+/** Returns the result of `look` for a process, or '' if the process has ended. */
 export function about(pid, look) {
   try {
     return look(pid);

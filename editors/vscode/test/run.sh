@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs all tests of the extension: types, unit tests, package size, and the extension in a real
-# workbench. It downloads what it needs (npm packages, the workbench) and builds the daemon unless
-# AGENT_LSP_BIN names one.
+# Runs all tests of the extension: type checks, unit tests, the package's size, and the extension in
+# a real workbench. It downloads the npm packages and the workbench if they are missing. It builds
+# the daemon unless AGENT_LSP_BIN names one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$PWD
@@ -29,7 +29,7 @@ size=$(stat -c %s "$work/agent-lsp.vsix")
 echo "agent-lsp.vsix without the binary: $((size / 1024)) KB"
 [ "$size" -lt 500000 ] || { echo "the package is larger than 500 KB" >&2; exit 1; }
 
-# The workbench gets the package that a release builds for this system, including the daemon.
+# The workbench gets the package that a release builds for this system, with the daemon.
 mkdir -p "$work/with/bin"
 tar cf - --exclude node_modules --exclude dist --exclude test . | tar xf - -C "$work/with"
 ln -s "$here/node_modules" "$work/with/node_modules"

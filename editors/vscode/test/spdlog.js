@@ -1,6 +1,6 @@
 // Replaces @vscode/spdlog, a native module that is not installed in the workbench (see setup.sh).
-// Text that is written to output channels and logs is written to their files immediately and
-// without rotation.
+// The replacement writes the text of output channels and logs to their files immediately, without
+// rotation.
 // biome-ignore lint/suspicious/noRedundantUseStrict: this is a CommonJS module
 'use strict';
 const fs = require('node:fs');

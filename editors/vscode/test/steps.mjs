@@ -1,6 +1,6 @@
-// The steps of the end-to-end test. Each step is independent. It begins without editors, with its
-// own folder and session. Each group of steps has a fresh workbench with a new server, user and
-// extension. THEME selects a theme other than the default.
+// Lists the steps of the end-to-end test. Each step is independent. It begins without editors, and
+// has its own folder and session. Each group of steps has a fresh workbench with a new server, user
+// and extension. THEME selects a theme other than the default.
 import { choiceSteps } from './steps/choices.mjs';
 import { conversationSteps } from './steps/conversation.mjs';
 import { demoSteps } from './steps/demo.mjs';

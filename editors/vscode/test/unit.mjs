@@ -1,5 +1,5 @@
-// Runs the unit tests. It bundles each test (they are TypeScript) and passes the bundles to node
-// --test.
+// Runs the unit tests. The tests are TypeScript, so each test is bundled, and the bundles are
+// passed to `node --test`.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';

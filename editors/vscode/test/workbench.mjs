@@ -1,4 +1,4 @@
-// A real VS Code workbench for the tests. It starts and ends a server process and a headless
+// Runs a real VS Code workbench for the tests. It starts and ends a server process and a headless
 // browser. Environment: VSCODE_TEST_DIR (the folder of setup.sh), CHROMIUM, KEEP=1 (keep the
 // folder), CONSOLE=1 (print the page's console).
 import { spawn } from 'node:child_process';
@@ -29,13 +29,12 @@ export const baseSettings = {
   'editor.minimap.enabled': false,
   'files.autoSave': 'off',
   'git.enabled': false,
-  // Other programs on the machine also listen on ports, and a notice about them would cover the
-  // panel.
+  // Other programs on the machine also listen on ports. A notice about them would cover the panel.
   'remote.autoForwardPorts': false,
 };
 
 /**
- * Settings that turn off features which move automatically or cover the text while the test types.
+ * Settings that turn off features that move on their own or cover the text while the test types.
  * These features are not tested.
  */
 export const calmSettings = {
@@ -58,8 +57,8 @@ const browserArgs = [
 ];
 
 /**
- * Requests that a test makes on purpose, to prove that the page's policy refuses them. The browser
- * may log such a request first.
+ * The host of requests that a test makes on purpose, to prove that the page's policy refuses them.
+ * The browser may log such a request before it is refused.
  */
 export const refusedHost = 'refused.invalid';
 
@@ -80,8 +79,8 @@ export function command(file, args, options = {}) {
 }
 
 /**
- * Returns the environment of a server. It contains nothing from the editor around this test or from
- * the user, and its sockets are in the test's folder.
+ * Returns the environment of a server. It contains nothing from the user or from the editor in
+ * which this test runs. Its sockets are in the test's folder.
  */
 function cleanEnvironment(dir, extra) {
   const tmp = path.join(dir, 'tmp');
@@ -102,8 +101,8 @@ function cleanEnvironment(dir, extra) {
 }
 
 /**
- * Returns a free port outside the range that the system assigns to clients, which could take it
- * before the server listens.
+ * Returns a free port outside the range that the system assigns to clients. A client could take a
+ * port in that range before the server listens.
  */
 async function freePort() {
   for (;;) {
@@ -117,8 +116,9 @@ async function freePort() {
 }
 
 /**
- * Waits until a condition is true. The deadline is long because the machine may be slow. If a
- * condition cannot be checked (because its page or process has just ended), it is not true yet.
+ * Waits until a condition is true. The deadline is long because the machine may be slow. A
+ * condition that cannot be checked (because its page or process has just ended) is treated as not
+ * true yet.
  */
 export async function until(what, condition, limit = Number(process.env.WAIT ?? 180_000)) {
   const end = Date.now() + limit;
@@ -142,7 +142,9 @@ const answers = (port) =>
       .on('error', () => resolve(false));
   });
 
-/** Ends a process group that this test started: SIGTERM, and SIGKILL after 3 s. */
+/**
+ * Ends a process group that this test started. It sends SIGTERM and, after at most 3 s, SIGKILL.
+ */
 async function end(child) {
   const signal = (name) => {
     try {
@@ -158,9 +160,9 @@ async function end(child) {
 }
 
 /**
- * Installs the packed extension (unless the test does), starts the server and browser, runs the
- * test, and ends both. If the test throws an error, the error is thrown again and the test's folder
- * is kept. `limit` is the maximum time between two laps.
+ * Installs the packed extension (unless the test installs it), starts the server and browser, runs
+ * the test, and ends both. If the test throws an error, the error is thrown again and the test's
+ * folder is kept. `limit` is the maximum time between two laps.
  */
 export async function withWorkbench(
   { vsix, env, settings, prepare = () => {}, installed = true, limit = 900_000 },
@@ -241,8 +243,8 @@ export async function withWorkbench(
       ...folders,
       workspace,
     ];
-    // A separate process group, so that the server's children can be ended with it. The output goes
-    // to a file and not to a pipe, which could be closed.
+    // The server has its own process group, so that its children can be ended with it. The output
+    // goes to a file, because a pipe could be closed.
     child = spawn(node24, [codeServer, ...args], {
       env: environment,
       stdio: ['ignore', log, log],

@@ -1,6 +1,6 @@
-// Test preparations (opening a file, closing editors, a daemon with another script) use the
-// editor's own commands and wait for each of them. This is faster than keys and deterministic. The
-// tested actions are performed as a user performs them.
+// Prepares tests with the editor's own commands, and waits for each of them. For example, it opens
+// a file, closes editors, or starts a daemon with another script. This is faster than keys and
+// deterministic. The tested actions themselves are performed as a user performs them.
 const fs = require('node:fs');
 const net = require('node:net');
 const vscode = require('vscode');
@@ -32,8 +32,8 @@ async function closeEditors() {
 }
 
 /**
- * Reports whether diagnostics are reported for a file that has no diagnostics before and after a
- * change.
+ * Reports whether VS Code fires a diagnostics event for a file that has no diagnostics before or
+ * after a change.
  */
 async function toldOfCleanFile(file, within) {
   const document = await vscode.workspace.openTextDocument(vscode.Uri.file(file));
@@ -63,8 +63,8 @@ const own = {
   openFile: (file) =>
     vscode.window.showTextDocument(vscode.Uri.file(file), { preview: false }).then(() => undefined),
   /**
-   * Returns the number of a language server's answers about the workspace or, if a path is given,
-   * about a file.
+   * Returns the number of results of a command that queries language servers. The argument is the
+   * path of a file or, if it does not begin with a slash, text.
    */
   count: async (command, argument) =>
     (
@@ -94,7 +94,7 @@ async function answer(line) {
   }
 }
 
-/** Reads one line, writes one line, and closes the connection. */
+/** Reads one line from a connection, writes one line to it, and closes it. */
 function serve(socket) {
   let text = '';
   socket.on('error', () => {});
@@ -112,7 +112,7 @@ exports.activate = (context) => {
   if (!address) return;
   const server = net.createServer(serve);
   const fresh = `${address}.${process.pid}`;
-  // The address appears in one step, so that a closed window leaves no partial file.
+  // The rename makes the address appear only when the server is listening.
   server.listen(fresh, () => fs.renameSync(fresh, address));
   context.subscriptions.push({ dispose: () => server.close() });
 };

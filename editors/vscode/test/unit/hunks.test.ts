@@ -159,7 +159,7 @@ test('the hunk at a line of a side is sought where it stands in that side', () =
     hunk('3', range(35, 0, 36, 0), '35\n', 'y\n'),
   );
   const { marks, baseMarks } = sidesOf(text, f, marksFrom(f));
-  // By line number in the file, this would be hunk 3.
+  // By its line number in the file, this would be hunk 3.
   assert.equal(nearestMark(marks, 40)?.hunk.hunkId, '2');
   assert.equal(nearestMark(baseMarks, 34)?.hunk.hunkId, '3');
   assert.equal(nextMark(marks, 21, 1)?.hunk.hunkId, '2');

@@ -26,7 +26,7 @@ const sources = (fs.readdirSync(path.join(root, 'src'), { recursive: true }) as 
   .map((name) => read(path.join('src', name)))
   .join('\n');
 
-/** These are ids that existing key bindings refer to. They must not change. */
+/** The ids of commands to which existing key bindings refer. They must not change. */
 const fixed =
   'prompt promptInline steer queue abort newSession sessions acceptHunk rejectHunk acceptFile rejectFile acceptAll rejectAll nextHunk previousHunk review showDiff restoreCheckpoint compact selectModel fixDiagnostic explainSelection restartServer showLog';
 
@@ -71,7 +71,7 @@ test('every key of Config is a setting, and every setting says what it does', ()
   for (const [name, setting] of Object.entries(settings)) described(name, setting);
 });
 
-/** These are settings that could run a program, send data elsewhere or loosen permissions. */
+/** The settings that could run a program, send data elsewhere or loosen permissions. */
 const dangerous =
   'provider permissions sandbox sandboxPaths hooks mcpServers languageServers check formatters shell webSearch fetch modes agents subagents editPolicy server.path server.args server.env';
 

@@ -13,8 +13,8 @@ const problem = (message: string, source = 'ts'): Problem => ({
 let made = 0;
 
 /**
- * Returns a document whose text has just changed. Languages are distinguished by name, and each
- * test has its own language.
+ * Returns a document whose text has just changed. Each test uses its own language name, so that the
+ * tests do not affect each other.
  */
 function changed(languageId: string, problems: Problem[] = []): Uri {
   const uri = Uri.file(`/${++made}`);
@@ -42,7 +42,7 @@ function server(...said: string[]): void {
   fake.commands[ask] = (kind: string) => ({ body: kind.startsWith('semantic') ? body : [] });
 }
 
-/** Returns how many milliseconds a question took by the test's clock, and its answer. */
+/** Returns the number of milliseconds that `settled` takes on the test's clock, and its result. */
 async function took(
   t: TestContext,
   uri: Uri,

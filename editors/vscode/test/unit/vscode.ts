@@ -1,4 +1,4 @@
-// A fake of the parts of the editor's API that the unit tests need.
+// Provides a fake of the parts of the editor's API that the unit tests need.
 type Listener<T> = (event: T) => void;
 
 export class EventEmitter<T> {
@@ -41,7 +41,7 @@ export interface Problem {
   range: { start: { line: number; character: number } };
 }
 
-/** A list that the extension shows, in which the test chooses. */
+/** A fake of a list that the extension shows. The test chooses the row. */
 export class Pick {
   items: { label: string; detail?: string }[] = [];
   selectedItems: { label: string }[] = [];
