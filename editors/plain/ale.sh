@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ale.sh tests all steps in real Vim with ALE, with keys only and the setup in docs/use/editors.md
+# ale.sh tests all steps in real Vim with ALE with the setup in docs/use/editors.md.
 #
-# Vim runs in tmux. The test types there, and waits for changes of the screen or the disk.
+# Vim runs in tmux. The test only presses keys, and waits until the screen or the disk changes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/terminal.sh"
@@ -24,7 +24,8 @@ VIM
 terminal vim -Nu "$tmp/vimrc" "$ws/a.py"
 
 command_() { text ":$1"; keys Enter; }
-# action TITLE runs the code action here whose title begins with TITLE, by its number in the menu.
+# action TITLE runs the code action at the cursor whose title begins with TITLE. It selects the
+# action by its number in the menu.
 action() {
   local number
   command_ ALECodeAction
@@ -34,7 +35,7 @@ action() {
   text "$number"
   keys Enter
 }
-# offered TITLE waits until the menu offers an action, and closes the menu.
+# offered TITLE reports whether the menu offers an action, and closes the menu.
 offered() {
   local found=1
   command_ ALECodeAction

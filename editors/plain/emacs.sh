@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# emacs.sh tests all steps in real Emacs, with keys only and the setup in docs/use/editors.md
+# emacs.sh tests all steps in real Emacs with the setup in docs/use/editors.md.
 #
-# Emacs runs in tmux. The test types there, and waits for changes of the screen or the disk.
+# Emacs runs in tmux. The test only presses keys, and waits until the screen or the disk changes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/terminal.sh"

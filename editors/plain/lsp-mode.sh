@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# lsp-mode.sh    tests all steps in real Emacs with lsp-mode, with keys only and the setup in
-# docs/use/editors.md
+# lsp-mode.sh tests all steps in real Emacs with lsp-mode and the setup in docs/use/editors.md. The
+# test only presses keys.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/terminal.sh"

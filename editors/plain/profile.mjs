@@ -1,5 +1,5 @@
-// node profile.mjs NAME FILE: checks that an editor sent the same capabilities that the session
-// script of its profile replays. FILE contains the editor's side of the wire, or only its
+// node profile.mjs NAME FILE checks that an editor sent the same capabilities that the session
+// script of its profile replays. FILE contains the messages that the editor sent, or only its
 // capabilities. UPDATE=1 prints the capabilities that were sent.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -7,7 +7,7 @@ import path from 'node:path';
 
 const folder = path.join(import.meta.dirname, '..', '..', 'testdata', 'session', 'profile');
 
-/** Returns the params of the first message, which is initialize. */
+/** Returns the params of the editor's first message, which is initialize. */
 function initialize(sent) {
   if (sent.startsWith('{')) return { capabilities: JSON.parse(sent) };
   const bytes = Buffer.from(sent);

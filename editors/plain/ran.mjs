@@ -1,6 +1,6 @@
-// node ran.mjs NAME EDITOR STEP...: checks that testdata/editors.json lists exactly the steps that
-// a test performed, and the editor in which it ran. The tables of editors are generated from that
-// list.
+// node ran.mjs NAME EDITOR STEP... checks that testdata/editors.json lists exactly the steps that a
+// test performed, and the editor in which the test ran. The tables of editors are generated from
+// that list.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';

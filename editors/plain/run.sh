@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh tests editors without a plugin: each performs all steps with the setup in
-# docs/use/editors.md
+# run.sh tests editors without a plugin. Each editor performs all steps with the setup in
+# docs/use/editors.md.
 #
 # editors/neovim/tests (plain) tests Neovim without the plugin. This script only compares Neovim's
 # capabilities with those that its profiles replay.

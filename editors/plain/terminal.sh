@@ -1,5 +1,5 @@
-# terminal.sh is sourced by the tests of editors in a terminal. It provides a workspace, a model,
-# tmux, keys and the content of the screen.
+# terminal.sh is sourced by the tests that run an editor in a terminal. It provides a workspace, a
+# model, tmux, keys and the content of the screen.
 repo=$(cd "$here/../.." && pwd -P)
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/agent-lsp-plain.XXXXXX")
 ws=$tmp/ws
@@ -22,13 +22,13 @@ if [ -z "${AGENT_LSP_BIN:-}" ]; then
 fi
 mkdir -p "$tmp/bin" "$tmp/home/.config/agent-lsp" "$tmp/run"
 chmod 700 "$tmp/run"
-# The editor's messages are recorded, to compare its capabilities with those that its profile
-# replays.
+# The editor's messages are recorded, so that its capabilities can be compared with those that its
+# profile replays.
 printf '#!/bin/sh\ntee "%s" | "%s"\n' "$tmp/sent" "$(cd "$(dirname "$AGENT_LSP_BIN")" && pwd -P)/$(basename "$AGENT_LSP_BIN")" >"$tmp/bin/agent-lsp"
 chmod +x "$tmp/bin/agent-lsp"
 echo '{"sandbox": "off"}' >"$tmp/home/.config/agent-lsp/config.json"
 
-# step NAME [WORDS] begins a step of the job. ran.mjs gets the names of the steps.
+# step NAME [WORDS] begins a step of the test. ran.mjs gets the names of all steps.
 did=()
 step() { did+=("$1"); echo "$1${2:+: $2}"; }
 
@@ -39,7 +39,7 @@ workspace() {
   printf "$2" >"$ws/$1"
 }
 
-# model LINE... sets the replies of the model.
+# model LINE... sets the model's replies.
 model() { printf '%s\n' "$@" >"$tmp/model.jsonl"; }
 
 # snippet HEADING LANGUAGE prints the first code block in LANGUAGE below a heading of
@@ -78,5 +78,5 @@ gone() {
 }
 quiet() { ! grep -lzxqF "AGENT_LSP_SCRIPT=$tmp/model.jsonl" /proc/[0-9]*/environ 2>/dev/null; }
 
-# extended NAME calls a command of Emacs by its name.
+# extended NAME calls an Emacs command by its name.
 extended() { keys M-x; sees 'M-x'; text "$1"; keys Enter; }

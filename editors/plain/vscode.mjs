@@ -1,5 +1,5 @@
-// node vscode.mjs EXTENSION.vsix: a generic client of 30 lines in a real workbench performs all
-// steps with the palette, lenses and notifications.
+// node vscode.mjs EXTENSION.vsix tests a generic client of 30 lines in a real workbench. The test
+// performs all steps with the palette, lenses and notifications.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Driver } from '../vscode/test/driver.mjs';
@@ -32,8 +32,8 @@ await withWorkbench(
   {
     vsix,
     env: (dir) => {
-      // The client's messages are recorded, to compare them with those that the session script
-      // replays.
+      // The client's messages are recorded, so that they can be compared with those that the
+      // session script replays.
       fs.writeFileSync(path.join(dir, 'server'), `#!/bin/sh\ntee '${dir}/sent' | '${binary}'\n`, {
         mode: 0o755,
       });
@@ -70,8 +70,8 @@ await withWorkbench(
       await page.keyboard.press('Enter');
     };
     const toast = (text) => page.locator('.notification-toast', { hasText: text }).first();
-    // press clicks an element until the click has worked, because a moving screen may remove the
-    // element before the click reaches it.
+    // press clicks an element until the click has worked, because the screen may change and remove
+    // the element before the click reaches it.
     const press = (what, target, worked) =>
       until(what, async () => {
         if (await worked()) return true;
@@ -116,8 +116,8 @@ await withWorkbench(
     await ask('again');
     await until('a permission is asked', () => toast('touch never').isVisible());
     await d.run('Plain Agent: Stop');
-    // If the question is still shown, its answer comes too late. The next turn ends without the
-    // command having run.
+    // If the question is still shown, the answer comes too late. The next turn ends, and the
+    // command has not run.
     await toast('touch never')
       .getByRole('button', { name: 'Allow', exact: true })
       .click({ timeout: 2000 })

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# vscode.sh    tests VS Code with a generic client of 30 lines; it uses the npm packages and the
-# workbench of the extension's tests
+# vscode.sh tests VS Code with a generic client of 30 lines. It uses the npm packages and the
+# workbench of the extension's tests.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 extension=$here/../vscode
@@ -24,7 +24,7 @@ NODE_PATH=$extension/node_modules "$extension/node_modules/.bin/esbuild" "$here/
 [ "$(wc -l <"$here/vscode/extension.js")" -le 30 ]
 echo 'A client for tests.' >"$work/plain/README.md"
 (cd "$work/plain" && "$extension/node_modules/.bin/vsce" package --no-dependencies --allow-missing-repository --skip-license --out "$work/plain.vsix" >"$work/log" 2>&1) || { cat "$work/log" >&2; exit 1; }
-# A workbench on a loaded machine can lose a click. Each try starts a fresh workbench and must pass
+# A workbench on a loaded machine may lose a click. Each try starts a fresh workbench and must pass
 # every step.
 for try in 1 2; do
   if node "$here/vscode.mjs" "$work/plain.vsix"; then exit 0; fi

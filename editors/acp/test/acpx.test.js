@@ -1,5 +1,5 @@
-// Tests the agent with acpx, an independent client for the command line. The messages of both sides
-// are also checked against the protocol's schema.
+// Tests the agent with acpx, an independent command-line client. The messages of both sides are
+// also checked against the protocol's schema.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -15,7 +15,8 @@ const documented = JSON.parse(
   /^\{ "agents".*$/m.exec(fs.readFileSync(here('../../../docs/use/acp.md'), 'utf8'))[0],
 );
 
-// acpx prepares a folder for the acpx client and returns a function that runs the client.
+// acpx prepares a folder for the acpx client, and returns functions that run the client and check
+// its messages.
 function acpx(t, { config = {}, ...options }) {
   const w = world(t, options);
   const log = path.join(w.base, 'wire');
@@ -84,8 +85,8 @@ function acpx(t, { config = {}, ...options }) {
     for (const s of [child.stdout, child.stderr]) s.on('data', (d) => (text += d));
     return new Promise((r) => child.on('close', (status) => r({ status, text })));
   };
-  // stop ends the process in which acpx keeps a session's agent. The process outlives acpx
-  // commands.
+  // stop ends the process in which acpx keeps a session's agent. That process continues to run
+  // after an acpx command has ended.
   const stop = async () => {
     const [, owner] = /^pid: (\d+)/m.exec((await run('status')).text) ?? [];
     if (owner) process.kill(Number(owner), 'SIGKILL');

@@ -1,5 +1,6 @@
 // Tests the agent with the AI SDK, a second independent client, through its public provider for ACP
-// agents. It allows every request, and its messages are also checked against the protocol's schema.
+// agents. The client allows every request. The messages are also checked against the protocol's
+// schema.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';

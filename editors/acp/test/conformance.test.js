@@ -1,5 +1,5 @@
-// Runs MCP's official conformance suite with the agent as the client. It covers each scenario for
-// clients except OAuth, which is tested in internal/tools/mcp.
+// Runs MCP's official conformance suite with the agent as the client. The test covers every client
+// scenario except OAuth, which is tested in internal/tools/mcp.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
@@ -13,7 +13,7 @@ const run = (cwd, ...args) =>
 
 const [, listed] = run('.', 'list').stdout.split('Client scenarios');
 const scenarios = [...listed.matchAll(/^ +- ([\w-]+)\s*$/gm)].map((m) => m[1]);
-// The suite has a time limit for this scenario, so a busy machine may need another try.
+// The suite limits the time for this scenario, so the test may need another try on a busy machine.
 const timed = new Set(['sse-retry']);
 const clean = /0 failed, 0 warnings/;
 

@@ -1,5 +1,5 @@
-// Kills the agent and its client with kill -9 at every kind of moment. The session can be loaded
-// and continues, and no process is left behind.
+// Kills the agent and its client with kill -9 at every kind of moment. Checks that the session can
+// be loaded and continued, and that no process is left behind.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -9,12 +9,12 @@ import { M, alive, call, connect, edit, look, world } from './harness.js';
 
 const client = fileURLToPath(new URL('killed-client.js', import.meta.url));
 const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
-// A process that tries to escape from its command with a new session, another parent, and ignored
-// signals.
+// outlive is a command that starts processes which try to outlive it. They use a new session,
+// another parent, and ignored signals.
 const outlive =
   'setsid sleep 300 >/dev/null 2>&1 & echo $! > pids; (setsid sh -c \'trap "" TERM HUP; sleep 300\' >/dev/null 2>&1 & echo $! >> pids); echo $$ >> pids; touch ready; sleep 300';
 
-// In the sandbox, a command would record process IDs that are meaningless outside it.
+// The sandbox is off, because process IDs that a command records in it are meaningless outside it.
 const seen = { AGENT_LSP_SANDBOX: 'off' };
 
 const pids = (w) => w.read('pids').split('\n').filter(Boolean).map(Number);

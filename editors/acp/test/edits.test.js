@@ -18,7 +18,7 @@ const two = (p) =>
     }),
   );
 
-// before asserts that a was sent before b.
+// index returns the index of the first message that satisfies f, or -1.
 const index = (c, f) => c.wire.findIndex(({ m }) => f(m));
 
 test('an edit is shown as a diff, then asked, then made', async (t) => {
@@ -326,8 +326,8 @@ test('a created file has no old text', async (t) => {
   assert.equal(w.read('new.txt'), 'fresh\n');
 });
 
-// editor simulates a client's buffers over the disk. A buffer that the user typed into is not
-// saved.
+// editor simulates a client whose buffers may differ from the files on disk. A buffer that the user
+// has typed into is not saved.
 function editor(_w, buffers = {}) {
   const e = {
     buffers,

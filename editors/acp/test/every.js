@@ -1,10 +1,10 @@
-// Checks after a complete run that each method of the protocol was used in its direction, and that
-// its messages were checked.
+// Checks after a complete run that each method of the protocol was used by the correct side, and
+// that its messages were checked.
 import fs from 'node:fs';
 import * as acp from '@agentclientprotocol/sdk';
 import { schemas } from './schema.js';
 
-// The agent asks only with forms, which need no completion notification.
+// The agent uses only form elicitations, which need no completion notification.
 const unused = new Set(['elicitation/complete']);
 const flat = (o) => Object.values(o).flatMap((v) => (typeof v === 'string' ? [v] : flat(v)));
 const all = new Set([...flat(acp.methods), ...Object.keys(schemas)]);

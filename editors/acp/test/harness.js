@@ -1,4 +1,4 @@
-// Starts the binary as an editor does and communicates with it through the official SDK.
+// Starts the binary as an editor does, and communicates with it through the official SDK.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -21,7 +21,7 @@ export function world(t, { files = {}, script = [] } = {}) {
   for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(dir, name), text);
   const file = path.join(base, 'script.jsonl');
   fs.writeFileSync(file, script.map((r) => JSON.stringify(r)).join('\n') + '\n');
-  const ends = []; // programs that run in the folder may still write there
+  const ends = []; // functions that end the programs that may still write to the folder
   const w = {
     base,
     dir,
@@ -57,8 +57,8 @@ export function launch(_t, w, env = {}) {
   return { child, exited, log: () => log };
 }
 
-// connect starts the binary and returns a client. permission, elicit, readFile, writeFile and
-// terminal answer the agent. Each of them is optional.
+// connect starts the binary and returns a client. The optional functions permission, elicit,
+// readFile, writeFile and terminal answer the agent's requests.
 export async function connect(
   t,
   w,

@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 import { acp, M, call, code, connect, edit, launch, world } from './harness.js';
 
-// slowly is a reply that has begun when its first piece arrives, so its line of the script is used.
+// slowly is a long reply in small pieces. When its first piece arrives, its line of the script has
+// been used.
 const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
 const later = { delayMs: 60000, text: 'too late' };
 
@@ -168,7 +169,7 @@ for (const [what, step] of [
     assert.equal((await c.exited).signal, null, 'it ends by itself');
     assert.ok(!fs.existsSync(w.path('made')));
     assert.equal(w.read('a.txt'), 'a\n');
-    // The session can be loaded and continues.
+    // The session can be loaded and continued.
     const next = await connect(t, w);
     await next.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
     assert.equal(next.text('user_message_chunk'), 'go');

@@ -1,5 +1,5 @@
-// A client for crash.test.js. It starts the agent, lets the agent run a command, and waits to be
-// killed.
+// Acts as the client for crash.test.js. It starts the agent, lets the agent run a command, and
+// waits to be killed.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 

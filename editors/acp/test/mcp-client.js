@@ -1,5 +1,5 @@
-// node mcp-client.js URL: the program that MCP's conformance suite runs as a client. It starts the
-// agent with that server, in a session whose model calls the tool of MCP_CONFORMANCE_SCENARIO.
+// node mcp-client.js URL acts as the client that MCP's conformance suite runs. It starts the agent
+// with the MCP server at URL, in a session whose model calls the tool for MCP_CONFORMANCE_SCENARIO.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 const dir = new URL('../node_modules/@agentclientprotocol/sdk/dist/v1/schema/', import.meta.url);
 const zod = await import(new URL('zod.gen.js', dir));
 
-// Each entry is method: [params, result].
+// Each entry maps a method to the schemas of its params and its result.
 export const schemas = {
   initialize: ['InitializeRequest', 'InitializeResponse'],
   authenticate: ['AuthenticateRequest', 'AuthenticateResponse'],
@@ -55,8 +55,8 @@ function check(name, value, at) {
 export function validator() {
   const open = new Map();
   const seen = new Set();
-  // A file collects the methods that a complete run has used. every.js compares the file with the
-  // protocol.
+  // ACP_SEEN names a file that collects the methods that a complete run has used. every.js compares
+  // the file with the protocol.
   const note = (method) =>
     process.env.ACP_SEEN &&
     !seen.has(method) &&

@@ -1,5 +1,5 @@
-// A proxy between a client and the agent: node tee.js LOG COMMAND ARGS… forwards everything and
-// logs each line with its sender.
+// node tee.js LOG COMMAND ARGS… acts as a proxy between a client and the agent. It forwards
+// everything, and logs each line with its sender.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 

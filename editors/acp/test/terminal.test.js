@@ -192,7 +192,7 @@ test('a terminal that comes too late is killed, and its command is not run a sec
   make();
   await c.until("the late terminal's end", () => terminal.log.includes('release'));
   assert.deepEqual(terminal.log, ['create', 'kill', 'release']);
-  // The kill may arrive before the shell has opened the file, or between that and its first line.
+  // The kill may arrive before the shell opens the file or before the shell writes its first line.
   const runs = fs.existsSync(w.path('runs')) ? w.read('runs') : '';
   assert.ok(['', 'once\n'].includes(runs), `it wrote ${JSON.stringify(runs)}`);
 });

@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { M, alive, call, code, connect, edit, world } from './harness.js';
 
 const bash = (command, more = {}) => call('bash', { command, ...more });
-// slowly is a reply that has begun when its first piece arrives, so its line of the script is used.
+// slowly is a long reply in small pieces. When its first piece arrives, its line of the script has
+// been used.
 const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
 const later = { delayMs: 60000, text: 'too late' };
 
@@ -395,7 +396,8 @@ test('MCP servers of the client are used', async (t) => {
       env: [{ name: 'WHO', value: 'a friend' }],
     },
   ];
-  // Servers start in the background, so the model has their tools once the servers have answered.
+  // MCP servers start in the background, so the model gets their tools only after the servers have
+  // answered.
   const greet = [call('friend_greet', {}), { text: 'ok' }];
   fs.writeFileSync(
     w.script,
