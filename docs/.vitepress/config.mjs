@@ -1,4 +1,5 @@
-// The documentation site: the unchanged Markdown files of docs/, with search and two color schemes.
+// Configures the documentation site. It shows the unchanged Markdown files in docs/, with search
+// and two color schemes.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +9,7 @@ const docs = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const top = path.dirname(docs);
 const repository = 'https://github.com/agent-lsp/agent-lsp';
 
-// title is the page's first heading.
+// title returns a page's first heading.
 function title(file) {
   return /^# (.*)$/m.exec(readFileSync(path.join(docs, file), 'utf8'))[1].replaceAll('`', '');
 }
@@ -54,7 +55,7 @@ function outward(md) {
   });
 }
 
-// grammars maps the languages of code blocks that the page tests read to highlighting grammars.
+// grammars maps the languages of code blocks that the page tests read to grammars for highlighting.
 const grammars = {
   file: 'txt',
   search: 'txt',
@@ -74,7 +75,7 @@ function colors(md) {
   });
 }
 
-// breaks lets names in code break in a narrow table between their words, and not within a word.
+// breaks allows line breaks in code in a narrow table, between words but not within a word.
 function breaks(md) {
   const inline = md.renderer.rules.code_inline;
   md.renderer.rules.code_inline = (...args) =>
@@ -83,7 +84,7 @@ function breaks(md) {
     );
 }
 
-// slug names a heading as GitHub does, so that an anchor works in both.
+// slug converts a heading to an anchor as GitHub does, so that a link works on both sites.
 function slug(text) {
   return text
     .trim()

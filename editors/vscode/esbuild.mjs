@@ -1,5 +1,5 @@
-// Bundles the extension (Node, CommonJS) and the panel (browser) into dist/, with the licenses of
-// the bundled packages.
+// Bundles the extension (Node, CommonJS) and the panel (browser) into dist/, together with the
+// licenses of the bundled packages.
 import fs from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';

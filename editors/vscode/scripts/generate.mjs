@@ -1,6 +1,6 @@
-// node scripts/generate.mjs AGENT_LSP [--check] generates src/protocol.ts (the daemon's wire types)
-// and the settings in package.json (its Config). With --check, it writes nothing and fails if
-// something is outdated.
+// node scripts/generate.mjs AGENT_LSP [--check] generates src/protocol.ts from the daemon's wire
+// types, and the settings in package.json from the daemon's Config. With --check, it writes nothing
+// and fails if a file is outdated.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,7 @@ if (!binary) throw new Error('usage: node scripts/generate.mjs AGENT_LSP [--chec
 const schema = (kind) =>
   execFileSync(binary, ['schema', kind], { encoding: 'utf8', maxBuffer: 1 << 26 });
 
-/** Settings that a workspace could abuse. Only the user may set them. */
+/** The settings that a workspace could abuse. Only the user may set them. */
 const machine = new Set([
   'provider',
   'permissions',
@@ -56,7 +56,10 @@ function settings() {
   );
 }
 
-/** A setting without a value is not sent, so no default here can differ from the daemon's. */
+/**
+ * Returns a setting with null as its default. A setting without a value is not sent, so no default
+ * here can differ from the daemon's.
+ */
 function shown({ type, enum: choices, ...rest }) {
   const nullable = choices
     ? { enum: [null, ...choices], type: [type ?? 'string', 'null'] }
