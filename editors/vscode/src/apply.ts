@@ -24,7 +24,7 @@ export function refusal(edit: WorkspaceEdit, versions: OpenVersions): string | u
   return undefined;
 }
 
-/** Applies an edit, or refuses it with applied:false and the reason. */
+/** Applies an edit, or refuses it and returns applied:false with the reason. */
 export async function applyExactly(
   params: ApplyWorkspaceEditParams,
   versions: OpenVersions,

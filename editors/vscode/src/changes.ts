@@ -30,7 +30,7 @@ export class Changes {
     if (!sessionId) return undefined;
     const files = this.proposals.files().filter(({ proposal }) => proposal.sessionId === sessionId);
     if (files.length > 0) {
-      // The user decides these changes one by one, so the totals of the turn no longer apply.
+      // The user decides these changes one by one, so the turn's totals no longer apply.
       if (!busy) this.last = undefined;
       const hunks = files.flatMap((file) => file.marks.map((mark) => mark.hunk));
       const stats = hunks.map((hunk) => lineStat(hunk.oldText, hunk.newText));

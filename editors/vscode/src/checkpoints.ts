@@ -39,7 +39,7 @@ export class Checkpoints implements vscode.Disposable {
   private last: Restored | undefined;
   private readonly preview = new RestorePreview();
   private readonly restored = new vscode.EventEmitter<Restored>();
-  /** Fires after a restore. */
+  /** Fires after each restore. */
   readonly onRestored = this.restored.event;
 
   constructor(

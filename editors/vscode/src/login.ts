@@ -8,7 +8,7 @@ export interface Login {
   /** The provider's name. */
   name: string;
   key: string;
-  /** Provider settings from the editor, which the program cannot read itself. */
+  /** The provider settings from the editor, which the program cannot read itself. */
   providers: Config['providers'];
   environment: Record<string, string>;
   cwd: string;

@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import type { FromPanel, ToPanel } from './webview/messages';
 
-/** Messages that arrive within this time in milliseconds are combined into one. */
+/** Messages that arrive within this number of milliseconds are combined into one message. */
 const batchMs = 16;
 
 type Handler = (message: FromPanel) => void;

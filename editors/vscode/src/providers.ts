@@ -78,7 +78,7 @@ export function urlProblem(text: string): string | undefined {
     const { protocol, host } = new URL(text.trim());
     if (/^https?:$/.test(protocol) && host) return undefined;
   } catch {
-    // The problem is reported below.
+    // The problem is returned below.
   }
   return 'Enter an address that begins with http:// or https://';
 }

@@ -17,7 +17,7 @@ import type { PanelState, Problem, PromptOptions } from './webview/messages';
 
 const memento = 'agentLsp.session';
 
-/** The session that the panel shows. */
+/** Controls the session that the panel shows. */
 export class SessionControl implements vscode.Disposable {
   private id: string | undefined;
   private session: Partial<Session> = {};
@@ -44,14 +44,14 @@ export class SessionControl implements vscode.Disposable {
   private readonly ended = new vscode.EventEmitter<Turn>();
   private readonly subscriptions: vscode.Disposable[];
   readonly onChange = this.changed.event;
-  /** Notifications of this session only, including replayed ones. */
+  /** Fires only for notifications of this session, including replayed ones. */
   readonly onEvent = this.events.event;
   /**
    * Fires before the notifications of another session arrive, or before the same session is
    * replayed.
    */
   readonly onSwitch = this.switched.event;
-  /** Fires with the id of a stored session after its notifications were replayed. */
+  /** Fires with the id of a stored session after its notifications have been replayed. */
   readonly onLoaded = this.loaded.event;
   readonly onTurnEnd = this.ended.event;
 
@@ -225,7 +225,7 @@ export class SessionControl implements vscode.Disposable {
     this.settle(undefined);
   }
 
-  /** Handles Enter: steers a running turn, or starts one if none is running. */
+  /** Handles Enter. It steers a running turn, or starts a turn if none is running. */
   async send(
     prompt: string | ContentBlock[],
     context?: PromptContext,
@@ -256,7 +256,7 @@ export class SessionControl implements vscode.Disposable {
     return this.items.includes(itemId);
   }
 
-  /** Returns the item before another one. */
+  /** Returns the id of the item before the given one. */
   itemBefore(itemId: string): string | undefined {
     return this.items[this.items.indexOf(itemId) - 1];
   }

@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 import type { Config } from './protocol';
 
 const section = 'agentLsp';
-/** Settings of the client itself, which are not sent to the daemon. */
+/** Matches the settings of the client itself, which are not sent to the daemon. */
 const own = /^agentLsp\.(server|trace|review|panel|notify)\./;
 
 interface Manifest {

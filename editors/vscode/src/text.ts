@@ -1,7 +1,7 @@
 // Formats text for the user.
 import type { Model } from './protocol';
 
-/** Descriptions of the edit policies. */
+/** The descriptions of the edit policies. */
 export const policyWords: Record<string, string> = {
   ask: 'ask first',
   review: 'review after',
@@ -10,7 +10,7 @@ export const policyWords: Record<string, string> = {
   confirm: 'confirm',
 };
 
-/** Descriptions of the permission profiles. */
+/** The descriptions of the permission profiles. */
 export const profileWords: Record<string, string> = {
   readOnly: 'read-only',
   ask: 'ask',
@@ -48,8 +48,8 @@ export function sentenceOf(text: string): string {
 }
 
 /**
- * Escapes `$(name)`, which the editor draws as an icon. The editor shows any other backslash
- * unchanged.
+ * Escapes `$(name)`, which the editor would draw as an icon. It adds no other backslashes, because
+ * the editor would show them.
  */
 export function withoutIcons(text: string): string {
   return text.replace(/\$\([A-Za-z0-9-]+(?:~[A-Za-z]+)?\)/g, '\\$&');

@@ -1,4 +1,4 @@
-// Colors pending hunks in the buffers: whole lines, and the changed words in them.
+// Colors whole lines of pending hunks in the buffers, and the changed words in those lines.
 import * as vscode from 'vscode';
 import { endOf, type Mark } from './hunks';
 import { missingMarkdown, missingOf } from './missing';

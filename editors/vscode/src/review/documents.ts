@@ -14,8 +14,8 @@ export const proposedScheme = 'agent-proposed';
 export const reviewTitle = 'Pending changes by the agent';
 
 /**
- * Returns the URI of one side of a file in a proposal. It contains everything needed to find the
- * file again after a reload.
+ * Returns the URI of one side of a file in a proposal. The URI contains everything that is needed
+ * to find the file again after a reload.
  */
 export function sideUri(scheme: string, proposalId: string, file: vscode.Uri): vscode.Uri {
   const relative = vscode.workspace.asRelativePath(file);
@@ -98,7 +98,7 @@ export class SideDocuments
     return marks.filter(({ hunk }) => open.has(hunk.hunkId));
   }
 
-  /** Returns the user's own version of a hunk, if the proposed side was edited. */
+  /** Returns the user's own version of a hunk, or undefined if the proposed side was not edited. */
   ownText(pending: PendingFile, hunkId: string): string | undefined {
     const uri = sideUri(proposedScheme, pending.proposal.proposalId, pending.uri);
     const edited = this.edited.get(uri.toString());
@@ -230,7 +230,7 @@ async function sides(pending: PendingFile): Promise<Sides> {
   return sidesOf(await textOf(uri), pending.file, pending.marks);
 }
 
-/** Returns the buffer's text if the file is open, otherwise the text on disk. */
+/** Returns the buffer's text if the file is open, or the text on disk otherwise. */
 async function textOf(uri: vscode.Uri): Promise<string> {
   const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
   if (open) return open.getText();

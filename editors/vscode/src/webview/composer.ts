@@ -83,7 +83,7 @@ export class Composer {
     title: 'Stop the turn',
   });
   private blocks: { label: string; block: ContentBlock }[] = [];
-  /** Options for the next prompt only. */
+  /** The options for the next prompt only. */
   private options: PromptOptions = {};
   private items: Completion[] = [];
   private chosen = 0;

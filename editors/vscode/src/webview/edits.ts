@@ -15,7 +15,9 @@ export interface EditedFile {
   hunks: { line?: number; lines: Line[] }[];
 }
 
-/** Tools whose only effect is an edit. Their cards show the changes instead of the arguments. */
+/**
+ * The tools whose only effect is an edit. Their cards show the changes instead of the arguments.
+ */
 const editTools = new Set(['edit', 'write', 'apply_patch']);
 
 export function isEdit({ name, proposalId }: Item): boolean {

@@ -15,7 +15,7 @@ export interface Context {
   /** Whether each fold that the user has opened or closed is open, by ID. */
   folds: Map<string, boolean>;
   checkpointOf: (entry: Entry) => string | undefined;
-  /** Returns the proposal of an edit. If the proposal is unknown, the panel requests it. */
+  /** Returns an edit's proposal. If the proposal is unknown, the panel requests it. */
   proposalOf: (item: Item) => Proposal | undefined;
 }
 

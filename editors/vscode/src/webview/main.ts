@@ -242,8 +242,8 @@ addEventListener(
   true,
 );
 
-// Escape leaves a text field. Elsewhere in the panel, it asks whether to stop the turn. Elements
-// that use the key themselves handle it first.
+// In a text field, Escape moves the focus out of the field. Elsewhere in the panel, it asks whether
+// to stop the turn. Elements that use Escape themselves handle it first.
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing) return;
   if ((event.target as Element).matches('textarea, input[type="text"]'))

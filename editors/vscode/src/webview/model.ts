@@ -27,7 +27,7 @@ const liveOutput = 64 * 1024;
 
 export class Conversation {
   readonly entries = new Map<string, Entry>();
-  /** Top-level entries in order of arrival. */
+  /** The top-level entries in order of arrival. */
   readonly order: string[] = [];
   /** The proposals of edits, including closed ones. */
   readonly proposals = new Map<string, Proposal>();
@@ -154,7 +154,7 @@ export class Conversation {
 
   /**
    * Returns the position for a new entry. A replay lists parallel calls in the order in which they
-   * ended, so the position depends on the times.
+   * ended, so the position depends on the times at which they began.
    */
   private slotOf(entry: Entry): number {
     let slot = this.order.length;
@@ -181,7 +181,9 @@ function isLater(a: Entry | undefined, b: Entry): boolean {
   return a.turnId === b.turnId && compareTimes(a.item.createdAt, b.item.createdAt) > 0;
 }
 
-/** Compares times to the nanosecond, because parallel calls often begin in the same millisecond. */
+/**
+ * Compares two times to the nanosecond, because parallel calls often begin in the same millisecond.
+ */
 function compareTimes(a: string, b: string): number {
   const fraction = (time: string) => Number((/\.(\d+)/.exec(time)?.[1] ?? '').padEnd(9, '0'));
   return Date.parse(a) - Date.parse(b) || fraction(a) - fraction(b);

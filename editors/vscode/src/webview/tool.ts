@@ -37,8 +37,8 @@ const statusSigns: Record<string, string> = {
 };
 
 /**
- * Returns the word for a status. The user rejects an edit, whereas a command may also be denied by
- * a rule.
+ * Returns the word for a status. Only the user rejects an edit, whereas a command may also be
+ * denied by a rule.
  */
 function statusWord(item: Item, status: string): string {
   return status === 'denied' && isEdit(item) ? 'rejected' : (statusWords[status] ?? status);
@@ -140,9 +140,7 @@ function openByItself({ details, entry, item }: Parts, status: string, { folds }
   if (details.open !== open) details.open = open;
 }
 
-/**
- * Draws the buttons of one edit. The bar above the input has the buttons for all pending changes.
- */
+/** Draws an edit's buttons. The bar above the input has the buttons for all pending changes. */
 function reviewRow(proposalId: string, what: 'file' | 'all', context: Context): HTMLElement {
   const command = (name: string) => () =>
     context.send({ type: 'command', command: name, args: [{ proposalId }] });
@@ -155,7 +153,7 @@ function reviewRow(proposalId: string, what: 'file' | 'all', context: Context): 
   );
 }
 
-/** Draws the user's decision on an edit, with the user's comments. */
+/** Draws the user's decision on an edit, together with the user's comments. */
 function drawDecided(into: HTMLElement, item: Item, context: Context): void {
   const words = isEdit(item) ? decision(item, context.proposalOf(item)) : '';
   const comments = words === '' ? [] : commentsIn(item.result ?? '');
