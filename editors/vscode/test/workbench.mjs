@@ -64,7 +64,9 @@ export const refusedHost = 'refused.invalid';
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Runs a command until it ends. Throws an error with its output if it fails. */
+/**
+ * Runs a command until it ends. If the command fails, throws an error with the command's output.
+ */
 export function command(file, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });

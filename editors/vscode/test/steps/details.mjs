@@ -156,7 +156,7 @@ async function mentions(d) {
   );
   await d.input.fill('/comp');
   await d.panel.locator('.menu .option', { hasText: '/compact' }).waitFor();
-  await d.input.press('Enter'); // accepts the suggestion
+  await d.input.press('Enter'); // Enter accepts the suggestion
   assert.equal(await d.input.inputValue(), '/compact ');
   await d.input.fill('/new');
   await d.panel.locator('.menu .option[aria-selected="true"]', { hasText: '/new' }).waitFor();

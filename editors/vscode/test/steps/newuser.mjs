@@ -33,7 +33,7 @@ test('two words', () => assert.equal(slug('Hello, World!'), 'hello-world'));
 test('more words', () => assert.equal(address({ title: 'A day at sea' }), '/posts/a-day-at-sea'));
 `,
 };
-/** The user's home folder, where the editor's file dialogs begin. */
+/** Returns the user's home folder, where the editor's file dialogs begin. */
 const home = (dir) => path.join(dir, 'home');
 /** The file name of the package that the user downloaded. */
 const packed = 'agent-lsp.vsix';

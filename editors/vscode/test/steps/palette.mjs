@@ -78,7 +78,7 @@ async function severalAnswers(d) {
   );
   for (const name of ['Red', 'Blue', 'Green'])
     await d.click(outside.locator('label', { hasText: name }));
-  await d.click(outside.locator('label', { hasText: 'Blue' })); // deselects the option
+  await d.click(outside.locator('label', { hasText: 'Blue' })); // this deselects Blue
   await d.click(outside.getByRole('button', { name: 'Answer' }));
   await box('And inside?').waitFor();
   await outside.waitFor({ state: 'detached' });

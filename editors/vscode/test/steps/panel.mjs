@@ -139,7 +139,7 @@ async function byKeysAlone(d) {
   await d.focusByKey('Tab', 'Thought');
   await keyboard.press('Enter');
   await d.panel.locator('.thought', { hasText: 'The sign is wrong' }).waitFor();
-  await d.focusByKey('Tab', 'Edit'); // the message's own button, which the loop skips
+  await d.focusByKey('Tab', 'Edit'); // this is the message's own button, which the loop skips
   await d.showPanel();
   await d.focusByKey('Shift+Tab', 'Remove');
   await keyboard.press('Enter');

@@ -8,7 +8,7 @@ import { bash, call, edits, openCalc, pendingHunks, talk } from './model.mjs';
 const acted =
   /^(button|link|textbox|checkbox|combobox|listbox|option|DisclosureTriangle|menuitem)$/i;
 
-/** Returns the nodes of the panel in reading order, without ignored ones. */
+/** Returns the panel's accessibility nodes in reading order. Ignored nodes are omitted. */
 async function readerTree(d) {
   for (const frame of d.page.frames().reverse()) {
     const cdp = await d.page

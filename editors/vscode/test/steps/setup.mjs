@@ -7,7 +7,7 @@ import path from 'node:path';
 import { until } from '../workbench.mjs';
 import { edit, openCalc, pendingHunks } from './model.mjs';
 
-/** Starts a provider that requires a key and also lists a model that cannot chat. */
+/** Starts a provider that requires a key. Its list also contains a model that cannot chat. */
 async function providerServer(key) {
   const json = (response, status, body) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -130,7 +130,7 @@ async function setUpProvider(d) {
       'the key is in no other file',
     );
     await d.newSession();
-    await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor(); // now the default
+    await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor(); // the new default
   } finally {
     server.close();
     for (const name of ['server.env', 'provider', 'providers', 'model'])

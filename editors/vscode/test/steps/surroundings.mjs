@@ -237,7 +237,7 @@ async function trace(d) {
     until(`the channel has '${text}'`, async () =>
       (await d.buffer('.part.panel .output-view')).includes(text),
     );
-  await written("'agent/job/list"); // the last message after a turn has ended
+  await written("'agent/job/list"); // this is the last message after a turn
   await d.shot('trace');
   await d.agent('Show Log');
   await written('(bundled)');

@@ -115,7 +115,7 @@ async function decide(d) {
   await d.shot('trial-6-edited');
   await d.page.keyboard.press('Control+Alt+y');
   await pendingHunks(d, 2);
-  // From a diff, the next change opens as a diff.
+  // After a decision in a diff, the next change also opens as a diff.
   await d.page.locator('.tab.active', { hasText: 'three.js: proposed change' }).waitFor();
   await d.openFile('three.js');
   await d.clickUntil(menu, () => row('Comment').isVisible());
@@ -151,7 +151,7 @@ async function firstMinutes(d) {
     const bar = d.panel.locator('.changes', { hasText: '3 files changed' });
     await bar.waitFor();
     const card = d.entry('toolCall', 'two.js').last().locator('.diff .added');
-    await card.filter({ hasText: 'Hello"; // mine' }).waitFor(); // includes the user's change
+    await card.filter({ hasText: 'Hello"; // mine' }).waitFor(); // this includes the user's change
     await d.shot('trial-9-done');
     await d.command('workbench.action.files.saveAll');
     const texts = () => files.map((name) => d.read(name));

@@ -14,7 +14,7 @@ const others = (process.env.PATH ?? '')
   .split(':')
   .filter((dir) => !fs.existsSync(path.join(dir, 'agent-lsp')));
 
-/** Returns the path of the running daemon. */
+/** Returns the paths of the running daemons. */
 const running = (d) =>
   d.daemons().map((pid) => fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0]);
 const problem = (d, text) => d.panel.locator('.problem', { hasText: text });
@@ -117,7 +117,7 @@ async function wholeHome(d) {
   const old = d.daemons();
   await d.open({ folder: home(d.dir) });
   const dialog = d.page.locator('.monaco-dialog-box', { hasText: 'your home folder' });
-  // The palette is not used, because its keys would answer the dialog.
+  // A palette command is not used here, because its keys would answer the dialog.
   const shown = d.command('agentLsp.prompt');
   await dialog.waitFor();
   await d.shot('home-folder');

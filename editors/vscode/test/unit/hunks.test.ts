@@ -67,7 +67,8 @@ test('marks agree with a marker text under random edits', () => {
       const a = low + random(high - low + 1);
       const b = a + random(high - a + 1);
       const inserted = ['', 'x', '\n', 'long\nlines\n', 'y\n'][random(5)] ?? '';
-      if (before && b === mark && inserted !== '' && !inserted.endsWith('\n')) continue; // would join the marker's line
+      // This edit would join the marker's line to the inserted text.
+      if (before && b === mark && inserted !== '' && !inserted.endsWith('\n')) continue;
       if (before && b === mark && inserted === '' && a > 0 && text[a - 1] !== '\n') continue;
       place = shift(place, {
         range: { start: offsets.positionAt(a), end: offsets.positionAt(b) },

@@ -32,8 +32,8 @@ test('an earlier day is named, and today is shown in hours', () => {
 });
 
 /**
- * Returns the list of a daemon's stored sessions. `opened` contains the session that the user
- * chooses.
+ * Shows the list of a daemon's stored sessions, and returns it. `opened` contains the ids of the
+ * sessions that the user has chosen.
  */
 async function listOver(stored: Session[], page = stored.length) {
   const opened: string[] = [];

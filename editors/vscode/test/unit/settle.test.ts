@@ -36,7 +36,7 @@ function tell(uri: Uri, problems: Problem[]): void {
   fake.told.fire({ uris: [uri] });
 }
 
-/** Installs a fake of TypeScript's server with a fixed answer. */
+/** Installs a fake of TypeScript's server that always gives the same answer. */
 function server(...said: string[]): void {
   const body = said.map((text) => ({ start: { line: 1, offset: 5 }, text }));
   fake.commands[ask] = (kind: string) => ({ body: kind.startsWith('semantic') ? body : [] });

@@ -57,13 +57,13 @@ export class Pick {
   hide = () => void (this.hidden = true);
 }
 
-/** Values that the tests set. */
+/** The values that the tests set. */
 export const fake = {
   documents: [] as { uri: Uri; languageId: string; version: number }[],
   problems: new Map<string, Problem[]>(),
   commands: {} as Record<string, (...args: never[]) => unknown>,
   settings: {} as Record<string, unknown>,
-  /** The text written to output channels, by their names. */
+  /** The text written to each output channel, by the channel's name. */
   output: new Map<string, string>(),
   picks: [] as Pick[],
   folders: [] as { uri: Uri }[],
