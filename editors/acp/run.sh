@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs all ACP tests or only the named files, against AGENT_LSP_BIN or a binary that it builds.
+# Runs all ACP tests, or only the named files, with the binary AGENT_LSP_BIN or with one that it
+# builds.
 set -euo pipefail
 cd "$(dirname "$0")"
 tmp=$(mktemp -d); trap 'rm -rf "$tmp"' EXIT

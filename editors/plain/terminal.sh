@@ -32,7 +32,7 @@ echo '{"sandbox": "off"}' >"$tmp/home/.config/agent-lsp/config.json"
 did=()
 step() { did+=("$1"); echo "$1${2:+: $2}"; }
 
-# workspace FILE TEXT creates a repository with one file.
+# workspace FILE TEXT creates a repository that contains one file.
 workspace() {
   mkdir -p "$ws"
   git -C "$ws" init -q

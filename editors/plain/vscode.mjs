@@ -96,7 +96,7 @@ await withWorkbench(
       () => lens('Accept +1'),
       () => buffer('// TWO'),
     );
-    // Lenses of the accepted hunk may still be shown here. The turn ends when the other hunk is
+    // The lenses of the accepted hunk may still be shown here. The turn ends when the other hunk is
     // decided.
     await press(
       'reject the second hunk, which ends the turn',

@@ -13,8 +13,8 @@ import { validator } from './schema.js';
 
 const tee = fileURLToPath(new URL('tee.js', import.meta.url));
 
-// aisdk returns a world, a function that prompts the agent in it, and a function that ends the
-// agent. With `persist`, all prompts share a session. Otherwise, each prompt has its own agent.
+// aisdk returns a world, a function that prompts the agent in that world, and a function that ends
+// the agent. With `persist`, all prompts share a session. Otherwise, each prompt has its own agent.
 function aisdk(t, { persist = false, ...options }) {
   const w = world(t, options);
   const log = path.join(w.base, 'wire');

@@ -1,5 +1,4 @@
-// Tests a session's folders: which values are valid, and that each session sees only its own
-// folders.
+// Tests which folders are valid for a session, and that each session sees only its own folders.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -192,8 +191,8 @@ test('a session that is closed is let go: another agent goes on with it', async 
   await other.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   assert.equal((await other.prompt(id, 'again')).stopReason, 'end_turn');
   assert.equal(other.text(), 'said. said. ');
-  // One session writes a file that both sessions have open. The other session is notified, and
-  // loads the file again once it is free.
+  // Only one agent can write a session that both have open. The other agent's prompt is refused. It
+  // can load the session again once the first agent has closed it.
   await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   assert.equal((await refusal(c.prompt(id, 'me too'))).code, -32600);
   await other.request(M.agent.session.close, { sessionId: id });

@@ -258,7 +258,8 @@ test('a link to lines of a file brings those lines, and an empty buffer is empty
   await c.request(M.agent.session.close, { sessionId: id });
   await next.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   assert.equal(next.text(), 'seenempty');
-  // An image without data fails. The server does not send the file that its address names.
+  // An image without data is refused. The agent does not read the file to which the image's URI
+  // refers.
   const image = { type: 'image', mimeType: 'image/png', data: '', uri: 'file:///etc/passwd' };
   assert.equal(await code(next.prompt(id, [image])), -32602);
 });

@@ -1,4 +1,5 @@
-// A generic client for any language server, with one command that asks the user for a prompt.
+// Provides a generic client for any language server, with one command that asks the user for a
+// prompt.
 const vscode = require('vscode');
 const { LanguageClient } = require('vscode-languageclient/node');
 
