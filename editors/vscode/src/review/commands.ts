@@ -121,8 +121,8 @@ export class ReviewCommands {
   }
 
   /**
-   * Goes from the cursor to the next or previous hunk or, if this file has none, to a hunk in the
-   * next file. In a diff, the next hunk is also shown in a diff.
+   * Goes from the cursor to the next or previous hunk or, if there is none in this file, to a hunk
+   * in the next file. In a diff, the next hunk is also shown in a diff.
    */
   async step(by: 1 | -1): Promise<void> {
     const editor = vscode.window.activeTextEditor;

@@ -90,7 +90,8 @@ async function inEveryTheme(d) {
 }
 
 /**
- * Returns the label of the panel's focused element or, if it has none, the beginning of its text.
+ * Returns the label of the panel's focused element. If the element has no label, it returns the
+ * beginning of the element's text.
  */
 const focused = (d) =>
   d.panel.locator('body').evaluate(() => {
