@@ -149,7 +149,9 @@ async function wholeHome(d) {
   await d.entry('assistantMessage', 'The script says hello.').waitFor();
   await d.idle();
   await d.open({ folder: path.dirname(home(d.dir)) });
-  const around = d.page.locator('.monaco-dialog-box', { hasText: 'a folder that contains your home' });
+  const around = d.page.locator('.monaco-dialog-box', {
+    hasText: 'a folder that contains your home',
+  });
   const asked = d.command('agentLsp.prompt');
   await around.waitFor();
   await d.click(around.locator('.monaco-button', { hasText: 'Cancel' }));
