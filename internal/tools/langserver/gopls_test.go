@@ -110,7 +110,7 @@ func TestGopls(t *testing.T) {
 func TestGoplsRename(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)
-	// On a busy machine, the server first publishes diagnostics for the state between the two files.
+	// On a busy machine, gopls first publishes diagnostics for the state between the two files.
 	h.hub.opt.quiet = 3 * time.Second
 	check(t, h.run("lsp_rename", object{"symbol": "Add", "new_name": "Sum"}), "Rename to Sum",
 		"!ERROR", "!diagnostics")
