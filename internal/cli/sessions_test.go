@@ -69,7 +69,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestSessions runs each session script against the program in-process and, in a full run, also as
-// a separate process. A script that kills the daemon or needs a disk runs only as a process.
+// a separate process. A script that kills the daemon, or that needs a small disk of its own, runs
+// only as a process.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "testdata", "session")

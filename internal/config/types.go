@@ -13,7 +13,7 @@ import "encoding/json"
 type Config struct {
 	Model           string              `json:"model,omitzero" doc:"Model id, or NAME/id for a model from one of the providers in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists."`
 	FallbackModels  []string            `json:"fallbackModels,omitzero" doc:"Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers."`
-	TitleModel      string              `json:"titleModel,omitzero" doc:"Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt."`
+	TitleModel      string              `json:"titleModel,omitzero" doc:"Model that writes the title of a session after the first turn. A small model is sufficient. It may belong to another provider. Default: the title is the beginning of the first prompt."`
 	Provider        *Provider           `json:"provider,omitzero" doc:"Model endpoint for models whose id has no provider name."`
 	Providers       map[string]Provider `json:"providers,omitzero" doc:"More model endpoints by name. Refer to their models as \"NAME/model-id\". The providers openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in. An entry with one of these names overrides only the keys that it sets."`
 	Windows         map[string]int      `json:"windows,omitzero" doc:"Context window in tokens, by model id or glob. Overrides the values from the server and the model catalog."`

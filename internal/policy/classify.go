@@ -133,7 +133,7 @@ func (w *walker) script(text string) {
 	w.stmts(f.Stmts)
 }
 
-// unreadable returns why a text is refused before it is parsed, or "" if it is not refused.
+// unreadable returns the reason why a script is refused without parsing, or "" if it may be parsed.
 func unreadable(text string) string {
 	if len(text) > maxScriptBytes {
 		return "it is too long to analyze"

@@ -45,7 +45,8 @@ type Settings struct {
 	Network  hosts.Lists
 	// Plan makes the session read-only until the user has approved a plan.
 	Plan bool
-	// Unreadable reports that a shell that Classify cannot parse runs this session's commands.
+	// Unreadable reports that this session's commands run in a shell whose syntax Classify cannot
+	// parse.
 	Unreadable bool
 	// Parent is the session whose policy bounds this one (for a sub-agent), or "".
 	Parent string

@@ -11,7 +11,7 @@ local commands = {
     'prompt',
     nargs = '*',
     range = true,
-    desc = 'Prompt the agent, about the selection if there is a range',
+    desc = 'Send a prompt to the agent. With a range, the prompt is about the selected lines',
   },
   AgentSteer = { 'steer', nargs = '*', desc = 'Steer the running turn' },
   AgentQueue = {

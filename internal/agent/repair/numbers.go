@@ -23,7 +23,7 @@ func Numbers() []Number {
 			maxArgsDistance},
 		{"maximum bytes of a line that contains only the name of a call", maxNameLine},
 		{"maximum bytes of a name in a tag", maxName},
-		{"maximum parameters of a call in tags", maxParameters},
+		{"maximum number of parameters in a call that is written in tags", maxParameters},
 		{"maximum levels of JSON around a call", maxShapeDepth},
 		{"maximum nesting of JSON that is repaired", maxDepth},
 		{"maximum attempts to find an unused id for a call", idTries},

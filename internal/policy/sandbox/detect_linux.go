@@ -110,8 +110,8 @@ func Kinds() []Support {
 	return out
 }
 
-// probeBwrap runs bubblewrap with the command line that commands get. Containers often forbid parts
-// of it.
+// probeBwrap runs bubblewrap with the options that it uses for commands, because containers often
+// forbid what some of these options do.
 func probeBwrap() (path, version, why string) {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {

@@ -264,7 +264,7 @@ func (d *documents) applyTo(ctx context.Context, change workspace.DocumentEdit) 
 		return textedit.Stale
 	}
 	if !d.c.a.client.Fs.WriteTextFile {
-		return "the editor has unsaved changes in this file and allows only reading: save it first"
+		return "the file has unsaved changes, and the editor does not let agent-lsp write it; save it"
 	}
 	text, err := textedit.Apply(doc.text, editsOf(change))
 	if err != nil {

@@ -232,7 +232,7 @@ func (a *API) noteUnsent(l *host.Session, blocks []message.Block) {
 			name = ref.String()
 		}
 		l.Engine.Notice("warning", name+" was not sent to the model: it usually contains secrets, and "+
-			"a message with persist false cannot ask you about it; send it in a prompt")
+			"agent-lsp cannot ask about files in a message that is not stored; attach it to a prompt")
 	}
 }
 

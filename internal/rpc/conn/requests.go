@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// Request is a client's request without a response so far.
+// Request is a client request that has no response yet.
 type Request struct {
 	// Answered is called once the response is queued. It starts everything that waited for the
 	// response.

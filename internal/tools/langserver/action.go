@@ -56,7 +56,7 @@ func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render,
 			fmt.Fprintf(&b, " (%s)", act.Kind)
 		}
 		if act.Disabled != nil {
-			fmt.Fprintf(&b, " not now: %s", act.Disabled.Reason)
+			fmt.Fprintf(&b, " (unavailable: %s)", act.Disabled.Reason)
 		}
 		b.WriteByte('\n')
 	}

@@ -143,8 +143,8 @@ func borders(from *dfaState, end, word bool) syntax.EmptyOp {
 	return flags
 }
 
-// closure follows the empty steps that flags allows, starting from set, and then the character r.
-// It reports whether it found a match before r.
+// closure starts from set, follows the empty-width transitions that flags permits, and then
+// consumes r. It returns the resulting set, and reports whether it found a match before r.
 func (d *dfa) closure(set []uint32, flags syntax.EmptyOp, r rune) (next []uint32, matched bool) {
 	d.mark++
 	d.todo = append(d.todo[:0], set...)

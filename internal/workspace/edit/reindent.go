@@ -40,8 +40,9 @@ func (m *matcher) reindent(old, side, text string, pl place) (out, problem strin
 	return "", unclearIndent
 }
 
-// reading compares the indent of the new side with that of the search text and with that of the
-// file's lines starting at at. Old and file differ by a uniform shift, so no indent equals both.
+// reading compares the indent of side, the new text, with the indent of old, the search text, and
+// with the indent of the file's lines from the line with index at. The last two differ by a uniform
+// shift, so the indent of side cannot equal both.
 func (m *matcher) reading(shifts []shift, old, side []string, at int) reading {
 	file := make([]string, len(old))
 	for i := range file {

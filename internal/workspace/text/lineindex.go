@@ -185,8 +185,9 @@ func (x *LineIndex) Offset(text []byte, p Position, enc Encoding) int {
 	return start + at + utf16Offset(line[at:], p.Character-units)
 }
 
-// wordUnits counts the UTF-16 units of valid UTF-8 eight bytes at a time, up to slightly less than
-// most. It returns the numbers of bytes and units. A character is counted at its first byte, as one
+// wordUnits counts the UTF-16 units of valid UTF-8, eight bytes at a time. It stops when fewer than
+// eight bytes or at most eight units up to the limit most are left. It returns the number of bytes
+// that it read and the number of units. A character is counted at its first byte, as one
 // unit, or as two if it has four bytes.
 func wordUnits(s []byte, most uint32) (at int, units uint32) {
 	const ones = 0x0101010101010101

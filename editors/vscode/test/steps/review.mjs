@@ -479,8 +479,8 @@ async function editCard(d) {
 }
 
 /**
- * Checks that the hover highlights the text that the buffer does not contain, both proposed and
- * replaced text. A row between two lines cannot have colors.
+ * Checks that the hover shows proposed and replaced text that is not in the buffer with syntax
+ * highlighting. VS Code cannot highlight text that it shows between two lines.
  */
 async function hunkInColors(d) {
   const file = await openCalc(d);
