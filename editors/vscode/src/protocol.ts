@@ -193,7 +193,7 @@ export interface Config {
   model?: string;
   /** Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers. */
   fallbackModels?: Array<string>;
-  /** Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt. */
+  /** Model that writes the title of a session after the first turn. A small model is sufficient. It may belong to another provider. Default: the title is the beginning of the first prompt. */
   titleModel?: string;
   /** Model endpoint for models whose id has no provider name. */
   provider?: Provider;

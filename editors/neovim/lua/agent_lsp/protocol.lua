@@ -145,7 +145,7 @@
 ---@class agent_lsp.Config
 ---@field model? string Model id, or NAME/id for a model from one of the providers in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
 ---@field fallbackModels? string[] Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers.
----@field titleModel? string Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt.
+---@field titleModel? string Model that writes the title of a session after the first turn. A small model is sufficient. It may belong to another provider. Default: the title is the beginning of the first prompt.
 ---@field provider? agent_lsp.Provider Model endpoint for models whose id has no provider name.
 ---@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The providers openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in. An entry with one of these names overrides only the keys that it sets.
 ---@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the values from the server and the model catalog.
