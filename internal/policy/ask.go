@@ -9,11 +9,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// Asker shows questions to the user. The questions of one call belong to one session and arrived
-// together, so they should be shown together. Ask returns the reply to each question at the
-// question's index. A missing reply, a canceled reply or a reply that names no option is a refusal.
-// Ask must return when ctx ends, and may drop a question whose Gone channel is closed. If the Asker
-// implements Separate and Separately returns true, Ask may be called again before it returns.
+// Asker shows questions to the user. All questions of one call of Ask belong to the same session
+// and arrived together, so they should be shown together. Ask returns the reply to each question at
+// the question's index. A missing reply, a canceled reply or a reply that names no option is a
+// refusal. Ask must return when ctx ends, and may drop a question whose Gone channel is closed. If
+// the Asker implements Separate and Separately returns true, Ask may be called again before it
+// returns.
 type Asker interface {
 	Ask(ctx context.Context, questions []Question) []Reply
 }
@@ -99,8 +100,8 @@ func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest,
 	return e.asks.await(p, e.family(req.SessionID))
 }
 
-// title returns the text that the user reads. It contains the complete command, even if the label
-// of the call shortens it, or the complete call of an MCP tool.
+// title returns the text of the question. It contains the complete command, which the label of the
+// call may shorten, or the complete call of an MCP tool.
 func title(req *tool.ApprovalRequest) string {
 	switch s := req.Subject; {
 	case s.Kind == tool.SubjectCommand && s.Command != "":
@@ -200,8 +201,8 @@ func (e *Engine) options(req *tool.ApprovalRequest, v verdict) []Option {
 	return opts
 }
 
-// ruled reports whether an ask rule matches. Grants do not override ask rules, so no grant is
-// offered.
+// ruled reports whether an ask rule matches. Grants do not override ask rules, so the question does
+// not offer a grant.
 func (e *Engine) ruled(req *tool.ApprovalRequest) bool {
 	s := e.Settings(req.SessionID)
 	held := s

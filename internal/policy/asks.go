@@ -39,7 +39,7 @@ type pending struct {
 	settled  func() bool               // reports whether a newer grant answers the question
 	take     func(Reply) tool.Decision // turns the reply into a decision and stores its grants
 	once     sync.Once
-	decision chan *tool.Decision // receives the decision; nil: a grant decided
+	decision chan *tool.Decision // receives the decision, or nil if a grant answers the question
 }
 
 func newPending(ctx context.Context, req *tool.ApprovalRequest, q Question) *pending {

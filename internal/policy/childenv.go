@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// secretWords mark variables that children never inherit implicitly (docs/use/permissions.md).
+// secretWords mark the names of secret variables. Child processes inherit such a variable only if
+// the user's settings pass it (docs/use/permissions.md).
 var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL"}
 
 // The variables that children inherit (docs/use/permissions.md). Other variables are inherited only
@@ -17,8 +18,8 @@ var (
 	// forAll are the variables that every command inherits, in addition to names that start with
 	// LC_.
 	forAll = setOf("LANG TERM TZ")
-	// ofUser are the variables that only processes that may do more than read inherit. These
-	// processes also inherit names that start with XDG_.
+	// ofUser are the variables that a process inherits only if it may do more than read. Such a
+	// process also inherits names that start with XDG_.
 	ofUser = setOf("HOME USER SHELL")
 	// ofToolchains are the variables that name the folders of toolchains, packages and caches.
 	ofToolchains = setOf(`ANDROID_HOME ANDROID_NDK_HOME ANDROID_SDK_ROOT ASDF_DATA_DIR ASDF_DIR

@@ -28,7 +28,7 @@ const (
 	maxScriptBytes = 64 << 10
 	maxNesting     = 100 // nested brackets and substitutions, counted before the parser runs
 	maxUnfolding   = 6   // nested scripts, such as sh -c inside eval
-	bytesPerPart   = 24  // estimate that avoids growing the list of parts
+	bytesPerPart   = 24  // estimated bytes of script per part, to allocate the list of parts once
 	maxWrapping    = 32  // nested wrappers, such as nice nohup env
 	maxWords       = 2048
 	maxParts       = 256
@@ -100,7 +100,7 @@ func (w *walker) worsen(c Class, reason string) {
 	w.reasons = append(w.reasons, reason)
 }
 
-// opaque records that some part of the script cannot be known.
+// opaque records that the effect of some part of the script cannot be determined.
 func (w *walker) opaque(reason string) {
 	w.dark = true
 	w.worsen(Mutates, reason)
@@ -158,8 +158,8 @@ func unreadable(text string) string {
 	return ""
 }
 
-// unreadableRunes is the slow path. It lists the characters that users do not see or mistake for
-// other characters.
+// unreadableRunes is the slow path of unreadable. It lists the characters that are invisible or
+// easily mistaken for others.
 func unreadableRunes(text string) string {
 	if !utf8.ValidString(text) {
 		return "it is not valid UTF-8"

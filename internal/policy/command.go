@@ -87,8 +87,8 @@ func (w *walker) simple(args []arg, assigns []string) {
 	}
 }
 
-// launched processes the first wrapper or shell with a script among a launcher's arguments, because
-// the launcher certainly starts it.
+// launched finds the first wrapper, or shell with a script, among a launcher's arguments. It
+// processes that command, because the launcher certainly starts it.
 func (w *walker) launched(args []arg) {
 	for i := 1; i < len(args); i++ {
 		name := commandName(args[i].text)
@@ -160,8 +160,8 @@ func commandName(s string) string {
 	return s
 }
 
-// standardPlace reports whether a program is named without a directory, to be found on PATH, or is
-// in one of the system's own directories.
+// standardPlace reports whether a program is in one of the system's own directories, or is named
+// without a directory and therefore found on PATH.
 func standardPlace(s string) bool {
 	name := commandName(s)
 	switch strings.TrimSuffix(s, name) {

@@ -7,8 +7,8 @@ var alwaysDangerous = setOf("sudo doas su pkexec runuser dd mkfs fdisk parted wi
 	"killall pkill iptables ip6tables nft ufw mount umount swapoff swapon insmod rmmod modprobe chroot crontab at batch visudo passwd useradd userdel usermod " +
 	"groupdel chpasswd setcap nsenter unshare ssh scp sftp telnet nc ncat netcat socat")
 
-// dangerous returns why a command is worse than a change that the user can inspect, or "" if it is
-// not worse.
+// dangerous returns the reason why a command can do more harm than a change that the user can
+// inspect, or "" if it cannot.
 func dangerous(name string, args []arg) string {
 	if alwaysDangerous[name] || strings.HasPrefix(name, "mkfs.") {
 		return name + " reaches beyond the workspace, or cannot be undone"
@@ -79,8 +79,8 @@ func dangerousGit(args []arg) string {
 	return ""
 }
 
-// has searches clusters of single-dash flags for letters, and all other flags for long names or
-// their abbreviations.
+// has reports whether args contain one of the flags. It searches clusters of single-dash flags for
+// the letters, and all other flags for the long names or their abbreviations.
 func has(args []arg, letters string, long ...string) bool {
 	for _, a := range args {
 		if a.text == "--" {
@@ -124,8 +124,8 @@ func anyDynamic(args []arg) bool {
 	return false
 }
 
-// carriers are options that pass a program another program to run, or that make a reading program
-// write.
+// carriers maps a program to the options that make it run another program, or that make it write
+// although it otherwise only reads.
 var carriers = map[string][]string{
 	"tar": {"--checkpoint-action", "--to-command", "--use-compress-program", "-I",
 		"--rsh-command", "--info-script", "--new-volume-script", "-F"},
@@ -166,8 +166,8 @@ var carriers = map[string][]string{
 // shellChangers are builtins that change how the shell interprets later commands.
 var shellChangers = setOf("alias unalias shopt enable bind complete compgen compopt hash mapfile readarray let declare typeset local export readonly unset getopts coproc fc")
 
-// startsPrograms returns how a command starts another program that the parser does not see, or ""
-// if it does not.
+// startsPrograms describes how a command starts another program that the parser does not see. It
+// returns "" if the command starts none.
 func startsPrograms(name string, args []arg) string {
 	if shellChangers[name] {
 		return name + " changes the meaning of the commands after it"

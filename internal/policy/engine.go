@@ -91,8 +91,8 @@ func (e *Engine) Settings(session string) Settings {
 	return e.settings(session)
 }
 
-// settings is Settings without the lock. An unknown parent restricts the session to the read-only
-// profile. The depth limit ends the walk if the parents form a loop.
+// settings implements Settings. The caller holds mu. An unknown parent restricts the session to the
+// read-only profile. The depth limit ends the walk if the parents form a loop.
 func (e *Engine) settings(session string) Settings {
 	s := e.sessions[session]
 	for parent, depth := s.Parent, 0; parent != ""; depth++ {
@@ -221,7 +221,7 @@ func rootOf(s Settings) string {
 	return filepath.Clean(s.Roots[0])
 }
 
-// settle turns a verdict into a decision and counts the uses of the grants.
+// settle turns a verdict into a decision and counts each use of a grant.
 func (e *Engine) settle(v verdict) tool.Decision {
 	d := tool.Decision{Allow: v.action == Allow, Reason: v.reason}
 	if d.Allow {
@@ -431,7 +431,7 @@ func (e *Engine) ServerPlan(s Settings, own Folders, readable []string) (*sandbo
 	return box.Plan(spec)
 }
 
-// Describe returns the line about the sandbox for doctor and agent/status.
+// Describe returns the line about the sandbox for `agent-lsp doctor` and agent/status.
 func (e *Engine) Describe(session string) string {
 	switch s := e.Settings(session); {
 	case s.Sandbox == sandbox.Off:

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
-// Scope is where and for how long a grant applies.
+// Scope determines where and for how long a grant applies.
 type Scope string
 
 // The scopes: the session in which the user answered, or the workspace without a time limit.
@@ -96,7 +96,7 @@ func runsByPath(patterns []string) bool {
 func newGrantID() string { return "grant-" + rand.Text()[:12] }
 
 // Store stores the grants with the scope "always". Update replaces them with the result of change.
-// No other writer, including other daemons, writes them in the meantime.
+// No other writer, such as another daemon, can change them during the call.
 type Store interface {
 	Load() ([]Grant, error)
 	Update(change func(stored []Grant) []Grant) error

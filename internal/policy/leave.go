@@ -24,8 +24,9 @@ var repositoryWriters = setOf("add am branch checkout cherry-pick clone commit f
 	"mv notes pull push rebase reset restore revert rm sparse-checkout stash submodule switch tag " +
 	"update-index update-ref worktree")
 
-// place returns where a command would run, and why it would leave the sandbox ("" if it would not).
-// A command leaves the sandbox if the model asks for that, or if it cannot succeed inside.
+// place returns where a command would run, and the reason why it would leave the sandbox ("" if it
+// would not). A command leaves the sandbox if the model asks for that, or if it cannot succeed
+// inside.
 func (s Settings) place(m machine, sub *tool.Subject, c Classification) (Place, string) {
 	why := "it would run outside the sandbox (" + string(m.box.Kind) + ")"
 	switch {

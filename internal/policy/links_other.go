@@ -4,6 +4,6 @@ package policy
 
 import "io/fs"
 
-// hardLinks returns how many names a file has. Windows does not report the number with a file's
-// other data.
+// hardLinks returns 1. Windows does not report the number of a file's names together with its other
+// attributes.
 func hardLinks(fs.FileInfo) uint64 { return 1 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// hardLinks returns how many names a file has, or 0 if that is unknown.
+// hardLinks returns the number of names that a file has, or 0 if the number is unknown.
 func hardLinks(st fs.FileInfo) uint64 {
 	if s, ok := st.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Nlink)

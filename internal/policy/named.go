@@ -17,8 +17,8 @@ import (
 const maxFolders = 8
 
 // named reports whether rules name everything that a command does. It is used if no sandbox
-// enforces the policy. Every program then needs a rule or an entry on the short list, and the text
-// that a rule's * matches must not leave the roots. named reads file information from disk.
+// enforces the policy. Every program then needs a rule or an entry in shortList, and a path that a
+// rule's * matches must be inside the roots. named reads file information from disk.
 func (s Settings) named(rules []Rule, sub *tool.Subject, c Classification) bool {
 	if exactRule(rules, sub.Command) >= 0 {
 		return true
@@ -48,7 +48,8 @@ type reach struct {
 	roots   []string // links resolved
 }
 
-// enters follows a cd command into a folder of the roots.
+// enters adds the folder that a cd command enters to the possible folders. It returns false if the
+// part is not a simple cd command or if the folder is outside the roots.
 func (in *reach) enters(p Part) bool {
 	if len(p.Words) != 2 || p.Words[0] != "cd" || p.Dynamic[1] || len(p.Assigns) > 0 ||
 		strings.HasPrefix(p.Words[1], "-") || len(in.folders) > maxFolders {
@@ -71,8 +72,8 @@ func (in *reach) shortListed(p Part) bool {
 	})
 }
 
-// covers reports whether every path in the words that a rule does not spell out is inside the
-// roots.
+// covers checks the words of a command that a rule does not spell out. It reports whether these
+// words contain no expansion and only harmless paths.
 func (in *reach) covers(r *Rule, p Part) bool {
 	for i, w := range p.Words {
 		if slices.Contains(r.tokens, token{text: w}) {
@@ -85,8 +86,8 @@ func (in *reach) covers(r *Rule, p Part) bool {
 	return true
 }
 
-// harmless reports whether every path that a word may mean is inside the roots and is neither
-// secret nor a file that starts programs.
+// harmless reports whether every path that a word may stand for is inside the roots, and is neither
+// a secret file nor a file that starts programs.
 func (in *reach) harmless(word string) bool {
 	for _, dir := range in.folders {
 		for _, path := range pathsIn(word) {

@@ -61,8 +61,8 @@ func (n *naming) words(p Part) {
 	}
 }
 
-// word examines a word as a path, as the value of an option, as curl's @file and as a file in a git
-// revision.
+// word treats a word as a path, as the value of an option, as curl's @file and as a file in a git
+// revision, and adds the secret files that it finds.
 func (n *naming) word(word string, glob bool) {
 	value := word[strings.IndexByte(word, '=')+1:]
 	stored := word[strings.LastIndexByte(word, ':')+1:]

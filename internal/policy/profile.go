@@ -101,7 +101,7 @@ func stricter(a, b sandbox.Setting) sandbox.Setting {
 // verdict is the policy's decision before the user is asked.
 type verdict struct {
 	action Action
-	reason string // shown to the user when asking, sent to the model when denied
+	reason string // shown to the user in a question, sent to the model with a refusal
 	grants []string
 	class  *Classification
 	place  Place // where the command would run
@@ -235,8 +235,8 @@ func (s Settings) commandByProfile(
 	return verdict{action: Ask, reason: unenforced(c, s, m)}
 }
 
-// unenforced returns why a command requires approval: its effects, or the lack of a sandbox that
-// restricts it to reading.
+// unenforced returns the reason why a command requires approval. The reason is either the command's
+// effects, or the lack of a sandbox that restricts it to reading.
 func unenforced(c Classification, s Settings, m machine) string {
 	if c.Class > ReadOnly {
 		return strings.Join(c.Reasons, "; ")

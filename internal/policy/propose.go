@@ -22,8 +22,8 @@ var openEnded = setOf("mkdir touch gofmt goimports prettier eslint tsc black ruf
 var plainSubcommand = lazyregexp.New(`^[a-z][a-zA-Z0-9:_.-]*$`)
 
 // Propose returns the patterns that "always" would allow, one for each part that is not read-only.
-// They are narrow enough to understand at a glance. whole reports that only the identical text can
-// be allowed, which is not worth a lasting grant.
+// The patterns are narrow enough to understand at a glance. whole reports that only an identical
+// script can be allowed, which is not worth a lasting grant.
 func Propose(script string, c Classification) (patterns []string, whole bool) {
 	exact := []string{"=" + script}
 	if c.Opaque || c.Class == Dangerous {

@@ -24,8 +24,8 @@ var historyFolders = setOf(".hg .svn")
 // Secret reports whether the file usually contains secrets, so that reading it requires approval.
 func Secret(path string) bool { return protectedRead(path) != "" }
 
-// protectedRead returns why reading a file requires approval, or "" if it does not. It ignores
-// case, because some file systems do.
+// protectedRead returns the reason why reading a file requires approval, or "" if it does not. It
+// ignores case, because some file systems do.
 func protectedRead(path string) string {
 	parts := strings.Split(strings.ToLower(filepath.ToSlash(path)), "/")
 	name := parts[len(parts)-1]
@@ -68,8 +68,8 @@ func namesSecretFile(text string) string {
 	return ""
 }
 
-// protectedEdit returns why an edit requires approval, or "" if it does not. It ignores the names
-// of the roots and of the folders above them.
+// protectedEdit returns the reason why an edit requires approval, or "" if it does not. It ignores
+// the names of the roots and of the folders above them.
 func (s Settings) protectedEdit(path string) string {
 	if why := protectedRead(path); why != "" {
 		return why
@@ -90,7 +90,7 @@ func (s Settings) protectedEdit(path string) string {
 	return ""
 }
 
-// guarded reports whether a path of a root starts programs although its name is not protected.
+// guarded reports whether a file in a root can start programs although its name is not protected.
 func (s Settings) guarded(path string) bool {
 	return slices.ContainsFunc(s.Roots, func(root string) bool {
 		rel, err := filepath.Rel(root, path)

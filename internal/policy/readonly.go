@@ -6,7 +6,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// check returns why a use of a program does more than read, or "" if it only reads.
+// check returns the reason why a program does more than read when it runs with these arguments, or
+// "" if it only reads.
 type check func(args []arg) string
 
 const unknownArgument = "has an argument that is not known before it runs and could be an option"
@@ -57,8 +58,8 @@ func init() {
 
 func anyArgs([]arg) string { return "" }
 
-// noFlags refuses single letters (anywhere in a cluster) and long options, including their
-// abbreviations.
+// noFlags returns a check that refuses the given one-letter options (anywhere in a cluster) and
+// long options, including their abbreviations.
 func noFlags(letters string, long ...string) check {
 	return func(args []arg) string {
 		for _, a := range args {
@@ -92,7 +93,8 @@ func refusedFlag(text, letters string, long []string) bool {
 	return strings.HasPrefix(text, "+") && strings.Contains(letters, "+")
 }
 
-// atMost limits the number of operands. If there is one more operand, these programs write to it.
+// atMost returns a check that also limits the number of operands to n. The programs that use it
+// write to any further operand.
 func atMost(n int, letters string, long ...string) check {
 	flags := noFlags(letters, long...)
 	return func(args []arg) string {

@@ -107,7 +107,7 @@ func forms(v string) []string {
 	return []string{v, inJSON, quoted(inJSON), url.QueryEscape(v)}
 }
 
-// quoted returns a text as it appears between the quotes of a JSON string.
+// quoted returns s in the form that it has between the quotes of a JSON string.
 func quoted(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -118,8 +118,8 @@ func quoted(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
 }
 
-// shapes are tokens that are recognized by their format. hint is a piece of text that every such
-// token contains. Searching for it is much cheaper than the expression.
+// shapes are tokens that are recognized by their format. Every such token contains one of the
+// hints. Searching for the hints is much cheaper than matching the regular expression.
 var shapes = []struct {
 	hints []string // the text contains one of them, in lower case
 	re    lazyregexp.Regexp

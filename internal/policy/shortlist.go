@@ -11,14 +11,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// shortProgram describes the arguments allowed for one program of the short list. An argument that
+// shortProgram describes the arguments allowed for one program in shortList. An argument that
 // neither expression matches and that does not begin with "-" is the path of a file.
 type shortProgram struct {
 	options  string // expression for a whole option
 	numbered string // expression for an option whose value is the next argument, a number
 	pattern  bool   // the first other argument is a pattern, not a path
 	folders  bool   // a path may be a folder
-	operand  bool   // a path is required; without one, the program searches the folder
+	operand  bool   // a path is required; the default is to search the current folder
 	none     bool   // no path is accepted
 }
 
@@ -41,9 +41,9 @@ var shortList = map[string]shortProgram{
 
 var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-+]?\d+$`) })
 
-// shortListed reports whether a script consists of programs of the short list, joined by "|", "&&",
-// "||" and ";", with allowed options, on files inside the roots that are not secret. cwd is the
-// folder in which the script runs. shortListed reads file information from disk.
+// shortListed reports whether a script consists only of programs in shortList, joined by "|", "&&",
+// "||" and ";", with allowed options, and reads only files that are inside the roots and not
+// secret. cwd is the folder in which the script runs. shortListed reads file information from disk.
 func shortListed(script, cwd string, roots []string) bool {
 	if !filepath.IsAbs(cwd) || unreadable(script) != "" {
 		return false
@@ -154,8 +154,8 @@ func whole(expression, text string) bool {
 }
 
 // accepts reports whether a path is a file, or where allowed a folder, inside the roots that is not
-// secret. A file with several hard links is refused, because one of its other names may be that of
-// a secret file.
+// secret. A file with several hard links is refused, because another of its names may be the name
+// of a secret file.
 func (in shortPlace) accepts(path string, folder bool) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(in.cwd, path)

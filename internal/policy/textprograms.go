@@ -2,7 +2,7 @@ package policy
 
 import "strings"
 
-// This file parses programs of sed and awk, which can write files and run commands.
+// This file parses scripts of sed and awk, which can write files and run commands.
 
 // sedArgs accepts sed scripts that print, delete and substitute on standard output only.
 func sedArgs(args []arg) string {
@@ -41,8 +41,8 @@ func sedPlainFlag(s string) bool {
 	return len(s) > 1 && s[0] == '-' && strings.Trim(s[1:], "nErus") == ""
 }
 
-// sedScript returns the text of a script. If the shell expands the script, sedScript returns a text
-// that is refused.
+// sedScript returns the text of a sed script. If the shell expands the argument, sedScript returns
+// a script that sedOnlyPrints refuses.
 func sedScript(a arg) string {
 	if a.dynamic {
 		return "w"

@@ -11,7 +11,7 @@ type arg struct {
 	text    string // the argument without quotes; expansions stay as written
 	dynamic bool   // expands to something unknown
 	many    bool   // may expand to several words, or none
-	fixed   bool   // expands to one word, or to file names, that begin like text
+	fixed   bool   // expands to one word, or to file names, with text as the prefix
 }
 
 // mayBeFlag reports whether the argument could expand to an option.

@@ -5,8 +5,8 @@ import "strings"
 // unfolding finds the command that another command starts from its own arguments.
 type unfolding func(w *walker, args []arg, assigns []string)
 
-// wrappers maps each wrapper to its unfolding. init fills it, because the functions use the table
-// themselves.
+// wrappers maps each wrapper to its unfolding. init fills the table, because the functions in it
+// refer to the table.
 var wrappers map[string]unfolding
 
 // shells read their script from -c, from a file or from standard input.

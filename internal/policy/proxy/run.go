@@ -132,8 +132,8 @@ func (r *Run) Refused() []string {
 	return append([]string(nil), r.refused...)
 }
 
-// allow returns nil if the command may connect to a host. Each host is asked about once. If a
-// client gives up and retries in the meantime, it waits for the same answer.
+// allow returns nil if the command may connect to a host. The user is asked once about each host. A
+// client that gives up and retries while the user is being asked waits for the same answer.
 func (r *Run) allow(ctx context.Context, host, port string) error {
 	r.mu.Lock()
 	d := r.decisions[host]

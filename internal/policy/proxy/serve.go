@@ -125,8 +125,8 @@ func (r *Run) tunnel(w http.ResponseWriter, ctx context.Context, address string)
 	<-up
 }
 
-// copyTo copies everything that one side sends, then passes on the end of the stream. first
-// contains the data that was already read.
+// copyTo copies the data that was already buffered from one side, and then everything that this
+// side sends. It then passes on the end of the stream.
 func copyTo(to net.Conn, first *bufio.Reader, from net.Conn) {
 	if first != nil && first.Buffered() > 0 {
 		if _, err := io.CopyN(to, first, int64(first.Buffered())); err != nil {

@@ -13,7 +13,8 @@ type Prepared struct{ box *launcher.Prepared }
 // Prepares reports whether a sandbox of this plan can be created before its command is known.
 func (p *Plan) Prepares() bool { return p != nil && p.Kind == Own && p.Session != "" }
 
-// Same reports whether a sandbox prepared for one plan suits the command of the other.
+// Same reports whether a sandbox that was prepared for one of the plans can be used for a command
+// with the other plan.
 func (p *Plan) Same(other *Plan) bool {
 	return p != nil && other != nil && p.Kind == other.Kind && slices.Equal(p.Prefix, other.Prefix)
 }
@@ -43,8 +44,8 @@ func (b *Prepared) Start(
 	return b.box.Start(p.Prefix, launcher.Start{Argv: argv, Env: env, Dir: dir}, int(output))
 }
 
-// Wait waits until the command ends and returns its exit code. No process of the command is left
-// then. ok is false if the process that Start returned ends in another way.
+// Wait waits until the command and all its processes have ended, and returns the exit code. ok is
+// false if the process that Start returned ends in another way.
 func (b *Prepared) Wait() (code int, ok bool) { return b.box.Wait() }
 
 // Discard ends a sandbox without a command, and waits until it has ended.

@@ -168,7 +168,7 @@ func (s Spec) resolved() (Spec, error) {
 	return out, nil
 }
 
-// madeFolder creates a private folder and returns its real path. For "" it returns "".
+// madeFolder creates a private folder and returns its real path. If path is "", it returns "".
 func madeFolder(path string) (string, error) {
 	if path == "" {
 		return "", nil

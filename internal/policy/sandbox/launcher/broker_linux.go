@@ -58,7 +58,7 @@ const (
 	syncWakeUp   = 1
 )
 
-// guard protects more paths of the roots. The command has not started yet.
+// guard protects additional paths in the roots. It is called before the command starts.
 func (b *broker) guard(g *guards) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +97,7 @@ func (b *broker) serve() {
 // ioctlSetFlags is SECCOMP_IOCTL_NOTIF_SET_FLAGS.
 const ioctlSetFlags = 0x40082104
 
-// answer executes a request and sends the result to the kernel, which accepts the first one.
+// answer executes a request and sends the result to the kernel.
 func (b *broker) answer(req *request) {
 	nr, args := modern(req.nr, req.args)
 	switch nr { // the register after the last argument may contain anything

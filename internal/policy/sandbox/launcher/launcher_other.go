@@ -25,16 +25,16 @@ func Probe(
 	return errors.New("agent-lsp's own sandbox needs Linux on amd64 or arm64")
 }
 
-// Prepared does not exist on this system.
+// Prepared is not supported on this system.
 type Prepared struct{}
 
 // Prepare returns the reason why this system has no such sandbox.
 func Prepare([]string, []string) (*Prepared, error) { return nil, Probe("") }
 
-// Start does not run the command.
+// Start returns false without running the command.
 func (*Prepared) Start([]string, Start, int) (pid int, ok bool) { return 0, false }
 
-// Wait does not wait.
+// Wait returns false without waiting.
 func (*Prepared) Wait() (code int, ok bool) { return 0, false }
 
 // Discard does nothing.

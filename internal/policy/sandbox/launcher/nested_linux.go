@@ -92,7 +92,7 @@ func startNested(line string) int {
 		fmt.Fprintln(os.Stderr, "agent-lsp: starting", n.Path, "in namespaces:", err)
 		return exitFailed
 	}
-	for _, fd := range files { // their readers see the end when the program ends
+	for _, fd := range files { // readers must reach the end of the data when the program ends
 		unix.Close(int(fd))
 	}
 	for {

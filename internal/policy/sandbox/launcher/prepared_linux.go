@@ -106,9 +106,9 @@ func (p *Prepared) Start(prefix []string, c Start, output int) (pid int, ok bool
 	return p.pid, true
 }
 
-// Wait waits until the command ends and returns its exit code. No process of the command is left
-// then. ok is false if the sandbox's process ends without a report. The end of that process kills
-// everything that is left, and the caller waits for it.
+// Wait waits until the command and all its processes have ended, and returns the exit code. ok is
+// false if the sandbox's process ends without a report. The end of that process kills everything
+// that is left, and the caller waits for it.
 func (p *Prepared) Wait() (code int, ok bool) {
 	b := make([]byte, 1)
 	for {

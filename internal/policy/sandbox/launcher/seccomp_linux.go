@@ -90,8 +90,8 @@ func (f *filter) refuse(nr uintptr, arg int, bits, action uint32) {
 	f.stmt(load, dataNr)
 }
 
-// setuid is the mode bit with which a program runs as its owner. Commands cannot set it: other
-// users of the machine could then act as this user.
+// setuid is the mode bit with which a program runs as its owner. Commands must not set it, because
+// other users of the machine could then act as this user.
 const setuid = unix.S_ISUID
 
 // setids are the bits that no file of the workspace gets. Folders may have setgid, which only
