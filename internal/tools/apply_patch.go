@@ -93,7 +93,7 @@ func (e *sessionEnv) patch(
 	var changes []workspace.Change
 	var summary strings.Builder
 	var names []string
-	var unread error // the errors of all files, so that the model does not find them one by one
+	var unread error // the errors of all files, so that the model gets them in one result
 	for _, p := range files {
 		c, s, name, err := e.patchFile(ctx, call, p, resolved)
 		if isUnread(err) {

@@ -233,7 +233,8 @@ func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call,
 	return notes, nil
 }
 
-// pendingFiles returns the files of the session's proposals whose text has not been applied.
+// pendingFiles returns the files in the session's proposals that contain text that has not been
+// applied.
 func (e *sessionEnv) pendingFiles(call *tool.Call) (files []string) {
 	for _, p := range e.Workspace.Undecided(e.owner(), "") {
 		for _, f := range p.Files {
@@ -314,7 +315,8 @@ func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r
 	return res
 }
 
-// bashEnd describes how the command ended, unless it succeeded, and what to do next.
+// bashEnd describes how the command ended and what to do next. It returns "" if there is nothing to
+// report.
 func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
 	var parts []string
 	if r.TimedOut {

@@ -24,8 +24,8 @@ const (
 )
 
 // Budget decides which deferred tools of a session are sent completely, and which the model has to
-// load with tool_search. Once a tool is sent completely, it always is, so that the provider's cache
-// remains valid. A Budget is safe for concurrent use.
+// load with tool_search. A tool that was sent completely once is sent completely from then on, so
+// that the provider's cache remains valid. A Budget is safe for concurrent use.
 type Budget struct {
 	mu        sync.Mutex
 	whole     map[string]bool // tools of MCP servers that are sent completely
@@ -36,10 +36,10 @@ type Budget struct {
 // NewBudget returns the budget of one session.
 func NewBudget() *Budget { return &Budget{whole: map[string]bool{}, named: map[string]bool{}} }
 
-// Apply selects the deferred tools of a registry that are sent completely because they fit into
-// room bytes. For each MCP server, it selects all tools or none. 0 means the default of 8,000
-// bytes. If room is negative, or if there is no tool_search to load tools with, Apply selects all
-// of them.
+// Apply selects the deferred tools of a registry that are sent completely. room limits their total
+// size in bytes, and 0 means the default of 8,000 bytes. For each MCP server, Apply selects all
+// tools or none. If room is negative, or if there is no tool_search to load tools with, Apply
+// selects all of them.
 func (b *Budget) Apply(reg *tool.Registry, room int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

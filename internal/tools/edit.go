@@ -52,7 +52,7 @@ var editAliases = map[string]string{
 	"count": "expected_count",
 }
 
-// UnmarshalMapstructure accepts every common spelling of a pair.
+// UnmarshalMapstructure accepts every common way to write a pair.
 func (p *editPair) UnmarshalMapstructure(v any) error {
 	given, ok := v.(map[string]any)
 	if !ok {

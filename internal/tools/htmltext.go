@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// htmlText converts a page to readable text. Blocks become lines, headings and list items get
-// Markdown's marks, and links keep their address. It drops scripts, styles and comments. It accepts
-// malformed pages and works in one pass.
+// htmlText converts a page to readable text. Blocks become lines, headings and list items get their
+// Markdown markers, and links keep their addresses. It drops scripts, styles and comments. It
+// accepts malformed pages and works in one pass.
 func htmlText(page string) string {
 	w := &htmlWriter{}
 	for len(page) > 0 {

@@ -79,8 +79,8 @@ func shrink(raw []byte) ([]byte, string, error) {
 	}
 }
 
-// scaled returns src scaled so that its longer side is at most side. Each pixel is the mean of the
-// pixels that it covers.
+// scaled returns src scaled so that its width and height are at most side pixels. Each pixel is the
+// mean of the pixels that it covers.
 func scaled(src image.Image, side int) image.Image {
 	b := src.Bounds()
 	long := max(b.Dx(), b.Dy())

@@ -158,7 +158,7 @@ func (e *sessionEnv) job(ctx context.Context, call *tool.Call, a jobArgs) (*tool
 	return nil, fmt.Errorf("unknown action %q; use list, read or kill", a.Action)
 }
 
-// allJobs is the id that means every running job of the session.
+// allJobs is the id that stands for all running jobs of the session.
 const allJobs = "all"
 
 func (e *sessionEnv) killAll(ctx context.Context) (*tool.Result, error) {
@@ -206,7 +206,7 @@ func (e *sessionEnv) readJob(ctx context.Context, a jobArgs) (*tool.Result, erro
 	return text("%s\n%s%s", jobLine(job), cutHead(out, bashHead+bashTail), note), nil
 }
 
-// cutHead returns the end of a text.
+// cutHead returns s, or only about its last n bytes with a note if s is longer.
 func cutHead(s string, n int) string {
 	if len(s) <= n {
 		return s

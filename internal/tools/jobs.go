@@ -67,8 +67,8 @@ type job struct {
 	silent bool // the job's session was deleted, so the job's end is not reported
 }
 
-// NewJobs returns an empty Jobs. onEnd, if set, is called with a text for the model when a job has
-// ended. It must not block for long.
+// NewJobs returns an empty Jobs. onEnd, if set, is called with a message for the model when a job
+// has ended. It must not block for long.
 func NewJobs(onEnd func(job Job, message string)) *Jobs { return &Jobs{onEnd: onEnd} }
 
 // Start runs a job. run must return when its ctx ends, and may write to output from any goroutine.

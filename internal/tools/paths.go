@@ -33,7 +33,7 @@ func (e *sessionEnv) resolve(call *tool.Call, names ...string) paths {
 
 var errNoPath = errors.New("no path is given; send the path of the file to change")
 
-// of returns the file that a call names in this way. An empty name is an error.
+// of returns the file that the call names with the given path. An empty path is an error.
 func (ps paths) of(name string) named {
 	for _, p := range ps {
 		if p.path == name {

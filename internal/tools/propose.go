@@ -217,7 +217,7 @@ func (e *sessionEnv) target(ctx context.Context, call *tool.Call, file named) (*
 }
 
 // options returns the edit engine's options for a file. They include the other versions of the file
-// that may contain a text.
+// in which a search text may occur.
 func (e *sessionEnv) options(t *target) edit.Options {
 	opt := edit.Options{Path: t.name}
 	if t.file == nil {
@@ -247,8 +247,8 @@ func (e *sessionEnv) mustRead(t *target) error {
 	return nil
 }
 
-// failed counts an edit that did not match. From the second failure on, the message contains the
-// region.
+// failed counts an edit that did not match. From the second failure on, the message shows the
+// nearest region of the file.
 func (e *sessionEnv) failed(t *target, err error) error {
 	var m *edit.MatchError
 	if !errors.As(err, &m) {
@@ -271,7 +271,7 @@ const (
 	regionMax    = 120
 )
 
-// nearest shows the region in which the search for a text failed.
+// nearest shows the region of the file that is most similar to a text that was not found.
 func nearest(f *workspace.File, m *edit.MatchError) string {
 	line, end := m.Line, m.EndLine
 	if line == 0 && len(m.Places) > 0 {

@@ -258,7 +258,7 @@ func alike(a, b string) bool {
 	return strings.Contains(x, y) || strings.Contains(y, x)
 }
 
-// view selects the lines of a text that a read shows.
+// view selects the lines that a read shows.
 type view struct {
 	want, limit int // first line and number of lines
 	room        int // bytes

@@ -26,8 +26,8 @@ type Deps struct {
 	Jobs *Jobs
 	// Ask asks the user a question and waits. ctx ends when the user steers or aborts.
 	Ask func(ctx context.Context, call *tool.Call, q Question) (Answer, error)
-	// AskHost asks whether a running call may connect to another host. A non-nil error explains why
-	// not. If AskHost is nil, the call may not connect.
+	// AskHost asks whether a running call may connect to another host. A non-nil error is the
+	// reason why it may not. If AskHost is nil, the call may not connect.
 	AskHost func(ctx context.Context, call *tool.Call, host, title string) error
 	// SaveDirty ensures that documents are saved before a command runs. It returns the documents
 	// that are still unsaved, or an error if the command must not run. If SaveDirty is nil, nothing

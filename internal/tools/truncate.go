@@ -38,7 +38,7 @@ func (o *output) line(s string) bool {
 	return true
 }
 
-// oneLine converts a text to one short line, for labels.
+// oneLine converts s to one line for a label, and cuts it after at most n bytes.
 func oneLine(s string, n int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > n {

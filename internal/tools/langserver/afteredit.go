@@ -83,7 +83,7 @@ func (h *Hub) afterOwn(ctx context.Context, s *server, paths []string) string {
 	return h.newsOf(ctx, s, before, fresh)
 }
 
-// newsOf describes the diagnostics that are new, and remembers the current ones.
+// newsOf describes the new diagnostics, and stores the current diagnostics for the next comparison.
 func (h *Hub) newsOf(ctx context.Context, s *server, before map[string]int, fresh bool) string {
 	s.mu.Lock()
 	all := map[string][]diagnostic{}

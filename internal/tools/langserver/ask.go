@@ -52,7 +52,7 @@ type answer struct {
 	from string
 }
 
-// place is a position in a file that a request asks about.
+// place is the position in a file to which a request applies.
 type place struct {
 	file   *workspace.File
 	offset int

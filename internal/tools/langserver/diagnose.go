@@ -17,13 +17,14 @@ import (
 
 // Waiting times for diagnostics.
 const (
-	// diagnosticsWait is how long a question waits for a server to publish diagnostics of a text.
+	// diagnosticsWait is how long a question waits for a server to publish the diagnostics of the
+	// current text.
 	diagnosticsWait = 3 * time.Second
 	// quiet is the time without publications after which a server is considered to have finished
 	// checking the other files.
 	quiet = 100 * time.Millisecond
-	// sparing is the time without a publication about a file after which the file is considered
-	// clean, for servers that do not repeat that a file is clean.
+	// sparing applies to servers that do not report a clean file again. If such a server has
+	// published nothing about a file for this time, the file is considered clean.
 	sparing = time.Second
 )
 

@@ -131,7 +131,8 @@ func (s *server) fresh(path string) bool {
 }
 
 // sync sends the server the current texts of the workspace: of the editor's documents, of the files
-// from earlier questions, and of the given files. It returns an error if a text could not be sent.
+// from earlier questions, and of the given files. It returns an error if one of the texts could not
+// be sent.
 func (s *server) sync(ctx context.Context, files ...*workspace.File) error {
 	s.open.sending.Lock()
 	defer s.open.sending.Unlock()
@@ -208,7 +209,7 @@ func (s *server) put(path, language string, text []byte, pin bool) error {
 	return err
 }
 
-// unsent records that the server did not get a text, so that the next sync sends the text again. A
+// unsent records that a document's text could not be sent, so that the next sync sends it again. A
 // server that hung may be reading again by then.
 func (s *server) unsent(path string, known bool) {
 	s.mu.Lock()
@@ -250,7 +251,8 @@ func (s *server) refresh(ctx context.Context, done map[string]bool) error {
 	return nil
 }
 
-// others returns the open files that are not in done. The value is true for the files to keep open.
+// others returns the files that are open in the server and are not in the map done. The value is
+// true for the files to keep open.
 func (s *server) others(done map[string]bool) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -64,8 +64,8 @@ func (h *Hub) editorFile(ctx context.Context, uri string) ([]diagnostic, answer,
 	return report.Items, a, spokenOf(report.Settled), nil
 }
 
-// editorAll asks the editor for all the diagnostics that it shows. Unless the timeout of settle is
-// 0, the editor first waits for its servers' diagnostics of those documents.
+// editorAll asks the editor for all the diagnostics that it shows. Unless settle.Timeout is 0, the
+// editor first waits for its servers' diagnostics of the documents in settle.
 func (h *Hub) editorAll(ctx context.Context,
 	settle Settle) (map[string][]diagnostic, answer, spoken, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, Settle: &settle})

@@ -35,7 +35,7 @@ type textEdit struct {
 	NewText string
 }
 
-// draft is a file in the state in which a server's edit would leave it.
+// draft is a file as it would be after a server's edit.
 type draft struct {
 	ref     workspace.Ref   // its current location
 	to      workspace.Ref   // the file's new location, if renamed
@@ -98,7 +98,8 @@ func (d *drafts) step(c *wireChange) error {
 	return fmt.Errorf("the server's edit contains an unknown step %q; make the change with the edit tools", c.Kind)
 }
 
-// at returns the file at a path after the edits so far, or nil if there is no file.
+// at returns the draft of the file that has the given URI after the edits so far, or nil if there
+// is no such file.
 func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 	w := d.s.hub.opt.Workspace
 	ref, err := w.Resolve(d.cwd, uri)
@@ -123,8 +124,8 @@ func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 	return out, ref, nil
 }
 
-// knows reports whether the server has a text. That is the case if the text was the last one sent,
-// or if the server reads it from the disk.
+// knows reports whether the server has the current text of a file. That is the case if this text
+// was the last one sent, or if the server reads it from the disk.
 func (s *server) knows(f *workspace.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

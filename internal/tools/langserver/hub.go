@@ -34,8 +34,9 @@ type Options struct {
 	// Servers lists the servers that may be started. Those from the settings come first. It is
 	// called at each use.
 	Servers func() []Config
-	// Allow returns nil if a server may run, and otherwise the reason why not. It is called before
-	// each use, because the code that a server runs can change. If it is nil, every server may run.
+	// Allow returns nil if a server may run, and otherwise the reason why it may not. It is called
+	// before each use, because the code that a server runs can change. If it is nil, every server
+	// may run.
 	Allow func(ctx context.Context, start Start) error
 	// Sandbox returns the sandbox of a server, or nil if the server runs without one. If Sandbox is
 	// nil, no server has a sandbox.

@@ -71,7 +71,8 @@ func (s *server) mayPublish() bool {
 	return s.problems.unheard <= maxUnheard
 }
 
-// withOthers returns these open files. If others is true, all other open files follow.
+// withOthers returns the given paths. If others is true, it appends the paths of all other open
+// files.
 func (s *server) withOthers(paths []string, others bool) []string {
 	if !others {
 		return paths

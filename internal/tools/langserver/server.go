@@ -54,7 +54,7 @@ type server struct {
 	enc      workspace.Encoding
 	caps     map[string]json.RawMessage
 	problems problems
-	work     map[string]string // titles of work in progress, by token
+	work     map[string]string // titles of the server's work in progress, by token
 	news     chan struct{}     // closed at the next change of the fields above
 }
 

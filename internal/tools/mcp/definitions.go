@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Definitions is the set of running servers. D is the definition of a server. Maps of definitions
-// must not be changed after they are passed. The zero value is ready for use. Definitions is safe
-// for concurrent use.
+// Definitions is the set of running servers. D is the type of a server's definition. Maps of
+// definitions must not be changed after they are passed. The zero value is ready for use.
+// Definitions is safe for concurrent use.
 type Definitions[D any] struct {
 	applying sync.Mutex // one change at a time
 
@@ -16,9 +16,9 @@ type Definitions[D any] struct {
 	running map[string]D // the entries of list that are not disabled
 }
 
-// Apply calls apply with the servers of a list, except those for which disabled returns true, if
-// they differ from the running servers. Calls of collect and apply do not overlap, and neither of
-// them may call Apply.
+// Apply calls collect and drops the servers for which disabled returns true. If the remaining
+// servers differ from the running ones, it calls the function apply with them. Calls of collect and
+// apply do not overlap, and neither of them may call the method Apply.
 func (d *Definitions[D]) Apply(
 	collect func() map[string]D,
 	disabled func(D) bool,
@@ -45,7 +45,8 @@ func (d *Definitions[D]) Apply(
 	}
 }
 
-// Applied reports whether a list is the same map that was applied last.
+// Applied reports whether list is the map that was applied last. It compares the maps by identity,
+// not by content.
 func (d *Definitions[D]) Applied(list map[string]D) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -42,7 +42,7 @@ type Config struct {
 	Allowed func(tool string) bool // nil: all of the server's tools are offered
 	Timeout time.Duration          // time limit of a call; 0: CallTimeout
 	// Starts is called at each start. It returns nil if the server may start, and otherwise the
-	// reason why not.
+	// reason why it may not.
 	Starts func() error
 
 	rivals []string // servers whose tool names may collide with those of this server
@@ -197,9 +197,9 @@ func (h *Hub) sorted() []*server {
 }
 
 // Pending returns a function that waits until one more server is ready or has failed, and reports
-// whether there may be more tools now. It returns nil if every server that is still starting was
-// started more than within ago, so that a server that hangs does not delay a search for tools from
-// other sources.
+// whether there may be more tools now. It ignores a server once the duration within has passed
+// since its start, so that a server that hangs does not delay a search for tools from other
+// sources. It returns nil if no other server is still starting.
 func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool) {
 	h.mu.Lock()
 	news := h.news

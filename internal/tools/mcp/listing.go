@@ -73,8 +73,8 @@ func (s *server) changed(in connection) {
 	}()
 }
 
-// relist lists the tools of the newest session once, and returns the newest change that the listing
-// includes.
+// relist lists the tools of the newest session once, and returns the number of the newest change
+// that the listing includes.
 func (s *server) relist() (seen int) {
 	s.mu.Lock()
 	seen, in := s.relisting.changes, s.relisting.at
@@ -89,7 +89,8 @@ func (s *server) relist() (seen int) {
 	return seen
 }
 
-// upToDate ends the listing if no change arrived after seen.
+// upToDate ends the listing and returns true, unless the server has reported a change with a number
+// other than seen.
 func (s *server) upToDate(seen int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -418,8 +418,8 @@ func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	}
 }
 
-// lost records that a session is over before serve does, so that the next call waits for the new
-// session.
+// lost records the end of a session before serve notices it, so that the next call waits for the
+// new session.
 func (s *server) lost(session *sdk.ClientSession, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 
 // finder searches for one literal. It uses the system's search for the literal's rarest byte (in
 // both cases if the case does not matter), and rules out most of the positions by the second rarest
-// byte. If a text contains many of both bytes, finder searches for the pair, eight positions at a
-// time.
+// byte. If the searched text contains many of both bytes, finder searches for the pair, eight
+// positions at a time.
 type finder struct {
 	text     []byte // lower-case if fold is set
 	fold     bool
@@ -44,7 +44,7 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func (f *finder) index(text []byte) int {
 	n := len(f.text)
 	last := len(text) - n // the last possible offset
-	low, up := -1, -1     // next position of each byte at or after at
+	low, up := -1, -1     // next position of each byte, not before the offset at
 	if !f.two {
 		up = len(text)
 	}
@@ -87,7 +87,8 @@ func next(text []byte, at int, c byte) int {
 	return len(text)
 }
 
-// after converts an offset in the part of the text after at to an offset in the complete text.
+// after adds the position at to an offset that counts from that position. It returns -1 for a
+// negative offset.
 func after(at, found int) int {
 	if found < 0 {
 		return -1

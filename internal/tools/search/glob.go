@@ -33,7 +33,7 @@ type pattern struct {
 	text   string
 	name   bool // the pattern matches the last element
 	suffix bool // the text after a *
-	below  bool // excludes the content of the folder, not the folder's name
+	below  bool // the pattern covers the content of the folder but not the folder itself
 }
 
 // CompileGlob compiles a list of patterns.

@@ -206,8 +206,8 @@ func (ig *ignores) byGit(abs, name string, dir bool) verdict {
 	return undecided
 }
 
-// enter returns the ignore files that apply in the folder dir. The function has reports whether the
-// folder contains a file.
+// enter returns the ignore files that apply in the folder dir. The parameter has is a function that
+// reports whether the folder contains a file.
 func (ig *ignores) enter(dir, global string, has func(name string) bool) *ignores {
 	repo := has(".git")
 	if !repo && !has(gitIgnore) && !has(dotIgnore) && !has(agentIgnore) {

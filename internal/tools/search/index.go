@@ -14,7 +14,7 @@ const (
 	// maxIndexed is the maximum number of files. Files that come later in the walk are not found.
 	maxIndexed  = 500_000
 	refreshWait = 10 * time.Millisecond // how long a query waits until changes are read
-	// A folder that was changed within this time before it was read is read again.
+	// If a folder was changed less than this time before it was read, it is read again.
 	racyAge = 100 * time.Millisecond
 )
 

@@ -40,7 +40,7 @@ type Matcher struct {
 }
 
 // literal is text that the line must contain. If fold is set, case does not matter, and text is
-// lower-case ASCII. If ascii is set, the literal applies only to a text that is completely ASCII.
+// lower-case ASCII. If ascii is set, the literal applies only to text that is completely ASCII.
 type literal struct {
 	text  string
 	fold  bool
@@ -207,7 +207,7 @@ type scanner struct {
 	finds []finder // all finders, or none if they are not reliable
 	ascii bool     // finds applies only to ASCII
 	piece int      // bytes of a line that are matched at a time
-	at    []int    // per finder: its next hit at or after the last searched offset, -1 unknown
+	at    []int    // each finder's next hit from the last searched offset on; -1: unknown
 }
 
 func (m *Matcher) scanner() *scanner {
@@ -232,8 +232,8 @@ func (s *scanner) begin(text []byte) {
 	}
 }
 
-// next returns the bounds, without the line break, of the first matching line at or after from.
-// from must be the beginning of a line.
+// next returns the bounds of the first matching line, without its line break. The search begins at
+// the offset from, which must be the beginning of a line.
 func (s *scanner) next(text []byte, from int) (start, end int, ok bool) {
 	for from < len(text) && (s.stop == nil || !s.stop()) {
 		if len(s.finds) > 0 {
@@ -298,7 +298,8 @@ func (s *scanner) matchPiece(line []byte) bool {
 	return s.m.re.Match(line)
 }
 
-// lineEnd returns the end of the line that begins at from, and the beginning of the next line.
+// lineEnd returns the end of the line that begins at the offset from, and the beginning of the next
+// line.
 func lineEnd(text []byte, from int) (end, after int) {
 	n := bytes.IndexByte(text[from:], '\n')
 	if n < 0 {

@@ -43,7 +43,7 @@ func decodeUTF16(text []byte, whole bool) ([]byte, bool) {
 	return []byte(string(utf16.Decode(units))), true
 }
 
-// lower converts a text to lower case, in place if the text is ASCII.
+// lower converts text to lower case, in place if the text is ASCII.
 func lower(text []byte) []byte {
 	for i, c := range text {
 		if c >= utf8.RuneSelf {

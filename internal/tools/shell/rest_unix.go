@@ -12,8 +12,9 @@ import (
 // pipe would prevent the read from ending.
 const maxRest = 1 << 20
 
-// rest reads, without waiting, the bytes in a pipe whose deadline has passed. The deadline ends the
-// wait for more data, but data that arrived before it must still be read.
+// rest reads, without waiting, the bytes that are still in a pipe whose deadline has passed. The
+// deadline ends the wait for more data, but data that arrived before the deadline must still be
+// read.
 func rest(pipe *os.File, buf []byte, take func([]byte)) {
 	raw, err := pipe.SyscallConn()
 	if err != nil || pipe.SetReadDeadline(time.Time{}) != nil {

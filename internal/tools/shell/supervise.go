@@ -201,8 +201,8 @@ func (p *post) begin(o given, err error) (s *supervisor, more bool) {
 	return s, false
 }
 
-// left reports that the command itself has ended while processes that it started have not. These
-// processes get the time linger to end.
+// left reports that the command itself has ended but processes that it started are still running.
+// They may run for the duration of linger.
 func (s *supervisor) left(end report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,7 +47,7 @@ type codeFile struct {
 	marker string
 }
 
-// codeFiles lists files whose text a server runs, or that name code that a server runs.
+// codeFiles lists files that a server runs, and files that name the code that a server runs.
 var codeFiles = map[string]codeFile{
 	"Cargo.toml": {kind: forRust}, "Cargo.lock": {kind: forRust}, "build.rs": {kind: forRust},
 	"rust-toolchain": {kind: forRust}, "rust-toolchain.toml": {kind: forRust},
@@ -57,8 +57,8 @@ var codeFiles = map[string]codeFile{
 	".clangd": {forC, "External"},
 }
 
-// otherCode contains patterns of files that language servers run and that the table of servers does
-// not name.
+// otherCode contains patterns of the files that a language server may run if kindsOf does not list
+// the server.
 var otherCode = strings.Fields(`
 	*.cabal *.csproj *.fsproj *.gradle *.gradle.kts *.sbt *.sln *.vbproj .eslintrc* .prettierrc*
 	.solargraph.yml CMakeLists.txt Directory.Build.* Gemfile Makefile Package.swift Rakefile
@@ -258,8 +258,8 @@ func head(file string) []byte {
 	return text
 }
 
-// mayContain reports whether a text may contain a word. The word may be written with escapes, or be
-// in a part of a long file that was not read.
+// mayContain reports whether the text of a file may contain a word. The word may be written with
+// escapes, or be in a part of a long file that was not read.
 func mayContain(text []byte, word string) bool {
 	return len(text) == maxHead || bytes.Contains(text, []byte(word)) ||
 		bytes.Contains(text, []byte(`\u`)) || bytes.Contains(text, []byte(`\U`)) ||
