@@ -45,7 +45,7 @@ type target struct {
 	watch  *bufferWatch
 	base   []byte
 	after  []byte
-	spans  []splice  // the edits to make, in base
+	spans  []splice  // the edits to make, with offsets in base
 	disk   diskState // state of the closed file from which base was read
 	staged *files.Staged
 	needs  *target // target whose file operations must be done first
@@ -68,7 +68,7 @@ const (
 	done
 	divided  // some hunks are in the file, others are not
 	skipped  // the file is unchanged, so the change is tried again
-	stale    // nothing was tried, because the texts to change are gone
+	stale    // nothing was tried, because the texts to change no longer exist
 	conflict // the file has different content
 	failed   // an error occurred; the file is unchanged
 )

@@ -98,9 +98,9 @@ func (w *Workspace) Checkpoints(
 // Checkpoint returns one checkpoint.
 func (w *Workspace) Checkpoint(id string) (Checkpoint, error) { return w.checkpoints.Get(id) }
 
-// KeepConversation records that a restore also shortened a session's conversation, whose last
-// message was through. restoreID is the restore's own checkpoint, or "" if it changed no file. The
-// returned checkpoint undoes the restore.
+// KeepConversation records that a restore also shortened a session's conversation. through is the
+// ID of the last message before the restore. restoreID is the restore's own checkpoint, or "" if it
+// changed no file. The returned checkpoint undoes the restore.
 func (w *Workspace) KeepConversation(session, restoreID, through string) (string, error) {
 	return w.checkpoints.KeepConversation(session, restoreID, through)
 }

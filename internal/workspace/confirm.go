@@ -332,7 +332,8 @@ func (w *Workspace) readBackOp(t *target) {
 	}
 }
 
-// tookHunk compares a hunk, whose position in the base is at, with the changes to the base.
+// tookHunk compares a hunk with the changes to the base. The parameter at is the hunk's position in
+// the base.
 func tookHunk(diff []edit.Hunk, h *hunk, at splice) hunkEvent {
 	took := hunkReject
 	for _, d := range diff {

@@ -162,7 +162,8 @@ func (p *proposal) find(hunkID string) (*change, *hunk) {
 	return nil, nil
 }
 
-// refuse returns why a hunk cannot be decided in this way, or "". The caller holds mu.
+// refuse returns the reason why the decision cannot be made about the hunk, or "" if it can. The
+// caller holds mu.
 func (w *Workspace) refuse(c *change, h *hunk, d Decision) string {
 	switch {
 	case h.state() == HunkAccepted && d.Action == Reject, h.state() == HunkRejected &&
@@ -414,8 +415,8 @@ func (w *Workspace) finalSides(p *proposal) []side {
 	return sides
 }
 
-// apart reports whether the hunks are in order, do not overlap, and are inside a text of the given
-// size.
+// apart reports whether the hunks are in order, do not overlap, and are inside the text, whose
+// length in bytes is size.
 func apart(hunks []*hunk, size int) bool {
 	at := 0
 	for _, h := range hunks {

@@ -18,8 +18,8 @@ import (
 // reports a save only afterwards, while the user continues to type.
 const keptTexts = 64
 
-// rememberedBytes is the maximum size of a text that is remembered, because each text is hashed
-// while the user types.
+// rememberedBytes is the size of the largest buffer text that is remembered, because each text is
+// hashed while the user types.
 const rememberedBytes = 1 << 20
 
 // compareDisk describes how a buffer differs from its file.
@@ -88,8 +88,8 @@ func (d *document) remember() {
 	d.unsaved = append(d.unsaved, maphash.Bytes(docSeed, d.text))
 }
 
-// written reports whether the buffer has contained a text since it last matched its file. It
-// forgets older texts. The caller holds mu.
+// written reports whether the buffer has contained the text with the given hash since it last
+// matched its file. It forgets the texts up to that one. The caller holds mu.
 func (d *document) written(hash uint64) bool {
 	i := slices.Index(d.unsaved, hash)
 	d.unsaved = d.unsaved[i+1:]

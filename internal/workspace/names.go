@@ -44,7 +44,7 @@ const MaxFileSize = files.MaxFileSize
 // ErrTooLarge means that a file is too large to be read completely. OpenDisk streams it.
 var ErrTooLarge = files.ErrTooLarge
 
-// ErrUnknownCheckpoint means that the checkpoint does not exist, or no longer exists.
+// ErrUnknownCheckpoint means that the checkpoint never existed or no longer exists.
 var ErrUnknownCheckpoint = checkpoint.ErrUnknown
 
 // HashOf is files.Hash, the hash that the protocol calls sha256.

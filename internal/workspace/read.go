@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// Source is the origin of a text.
+// Source is the origin of a file's text.
 type Source string
 
 // The sources of a File.

@@ -103,14 +103,14 @@ func (c *change) staleSet() []bool {
 	return set
 }
 
-// touchesAny reports whether one of the splices just made touches the hunk's range.
+// touchesAny reports whether one of the splices that were just made touches the hunk's range.
 func touchesAny(h *hunk, splices []splice) bool {
 	return slices.ContainsFunc(splices, func(s splice) bool {
 		return s.Start <= h.end && s.Start+len(s.Text) >= h.start
 	})
 }
 
-// move shifts the hunks over a splice and marks those that it touches as stale.
+// move shifts the hunks after a splice, and marks those whose text the splice touches as stale.
 func (c *change) move(s splice, competed bool) (changed bool) {
 	delta, e := len(s.Text)-(s.End-s.Start), hunkTyped
 	if competed {

@@ -17,8 +17,8 @@ type Retention struct {
 	MaxBytes int64
 }
 
-// over reports whether a checkpoint of the given age exceeds the retention, if all checkpoints use
-// total bytes.
+// over reports whether a checkpoint must be removed: because of its age, or because total, the size
+// of all checkpoints in bytes, exceeds the limit.
 func (r Retention) over(age time.Duration, total int64) bool {
 	return r.MaxAge > 0 && age > r.MaxAge || r.MaxBytes > 0 && total > r.MaxBytes
 }
@@ -39,7 +39,7 @@ func (l *Log) Keep(keep Retention) {
 // has not written yet.
 const blobGrace = time.Hour
 
-// storedRecord is one checkpoint file as seen by the collection.
+// storedRecord describes one checkpoint file for the collection.
 type storedRecord struct {
 	path string
 	cp   record

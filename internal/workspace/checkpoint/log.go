@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// ErrUnknown means that the checkpoint does not exist or no longer exists.
+// ErrUnknown means that the checkpoint never existed or no longer exists.
 var ErrUnknown = errors.New("there is no such checkpoint")
 
 // Stat counts the files and lines of a change.
@@ -341,9 +341,9 @@ func (l *Log) LastPaths(session string) []string {
 	return paths
 }
 
-// NotCovered records files that a command changed in the checkpoint of the command's turn. If the
-// command kept running during later turns, NotCovered uses the newest checkpoint created since
-// began.
+// NotCovered records files that a command changed in the checkpoint of the command's turn. began is
+// the time at which the command began. If the command kept running during later turns, NotCovered
+// uses the newest checkpoint created after that time.
 func (l *Log) NotCovered(t Turn, began time.Time, names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

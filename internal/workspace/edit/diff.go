@@ -100,8 +100,8 @@ func (d *differ) between(c chunk, anchors [][2]int, depth int) {
 	d.gap(chunk{ai, c.a1, bi, c.b1}, depth+1)
 }
 
-// anchors pairs the items that occur exactly once on each side of c, reduced to the longest
-// sequence that rises on both sides.
+// anchors pairs the items that occur exactly once on each side of c. It returns the longest
+// sequence of pairs whose positions increase on both sides.
 func (d *differ) anchors(c chunk) [][2]int {
 	if d.seen == nil {
 		d.seen = make([]seen, max(slices.Max(d.a), slices.Max(d.b))+1)
@@ -128,7 +128,8 @@ func (d *differ) anchors(c chunk) [][2]int {
 	return rising(pairs)
 }
 
-// rising returns the longest subsequence of pairs (sorted by [1]) that rises in [0].
+// rising returns the longest subsequence of pairs whose first elements increase. The pairs are
+// sorted by their second elements.
 func rising(pairs [][2]int) [][2]int {
 	var tails []int // index of the last pair in the best run of each length
 	prev := make([]int, len(pairs))

@@ -177,7 +177,7 @@ func (m *matcher) diagnose(err *MatchError, old []string, whole bool) string {
 	return m.nearestRegion(err, old)
 }
 
-// partOfLine explains why a text that the file contains was not found.
+// partOfLine explains why a search text was not found although the file contains it.
 func (m *matcher) partOfLine() string {
 	what := "The file contains it only as part of a line"
 	switch {
@@ -219,8 +219,8 @@ var unescaper = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\n
 
 func unescape(s string) string { return unescaper.Replace(s) }
 
-// elided finds a text in which lines of "..." represent other lines. Every piece must be unique and
-// in order.
+// elided finds a search text in which lines of "..." represent other lines. Every piece must be
+// unique and in order.
 func (m *matcher) elided(old []string) (place, bool) {
 	var parts []string
 	var cur []string

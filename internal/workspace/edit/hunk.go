@@ -13,7 +13,7 @@ type Hunk struct {
 	NewStart, NewEnd   int
 	BaseLine, NewLine  int
 	Old, New           []byte
-	Tier               Tier // how the text was found; T0 if only texts were compared
+	Tier               Tier // how the text was found; T0 if no text was searched for
 }
 
 // Hunks compares two texts by lines. Applying all hunks to base yields exactly new, and at least

@@ -2,7 +2,8 @@ package edit
 
 import "bytes"
 
-// line is one line of a text. Its content is data[start:end], and its ending is data[end:next].
+// line is one line of the text in data. Its content is data[start:end], and its ending is
+// data[end:next].
 type line struct{ start, end, next int }
 
 // splitLines splits at LF, CRLF and CR, as LSP positions count lines. A final piece without an
@@ -46,8 +47,8 @@ func splitLF(data []byte) []line {
 	return out
 }
 
-// isLineStart reports whether a line begins at offset i. If a text ends with a line ending, a line
-// begins at the end of the text.
+// isLineStart reports whether a line begins at offset i. If data ends with a line ending, a line
+// also begins at the end of data.
 func isLineStart(data []byte, i int) bool {
 	if i == 0 || data[i-1] == '\n' {
 		return true
@@ -69,7 +70,7 @@ func toLF(s string) string {
 	return string(newView([]byte(s)).text)
 }
 
-// view is a text with every line ending written as LF, and the mapping back to the original text.
+// view contains text in which every line ending is LF, and the mapping back to the original text.
 type view struct {
 	base []byte
 	text []byte

@@ -332,8 +332,8 @@ func (m *matcher) choose(i int, e Replace, c candidate) ([]place, error) {
 	return nil, m.ambiguous(KindAmbiguous, i, c, "")
 }
 
-// nearest returns the match that begins on the line, or that is at least twice as near to the line
-// as any other match. Any weaker rule would be a guess.
+// nearest returns the match that begins on the given line, or that is at least twice as close to
+// that line as any other match. Any weaker rule would be a guess.
 func (m *matcher) nearest(places []place, near int) (place, bool) {
 	best, second, pick := -1, -1, place{}
 	at, lineNo := 0, 1
@@ -396,8 +396,8 @@ func (m *matcher) covered(c candidate) bool {
 	return true
 }
 
-// hasAdded reports whether the lines that the new text adds to the old one are complete lines at
-// pl. A line break or a beginning of a line that already exists is not enough.
+// hasAdded reports whether the file already contains, as complete lines at pl, the lines that the
+// new text adds to the old text. An existing line break or the beginning of a line is not enough.
 func (m *matcher) hasAdded(c candidate, pl place) bool {
 	if strings.Count(c.new, "\n") == strings.Count(c.old, "\n") {
 		return true

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// normal is a text in the form that tier T2 or T4 compares, with the mapping back to the view.
+// normal contains text in the form that tier T2 or T4 compares, and the mapping back to the view.
 type normal struct {
 	text []byte
 	at   []int // offsets in text, ascending; at[i] belongs to to[i]

@@ -69,9 +69,10 @@ func inBlocks(starts []int, blocks []block) []int {
 	return out
 }
 
-// named returns the position at the line in a header. If the header of the previous hunk was wrong,
-// named assumes that this header is wrong by the same number of lines, unless it names one of the
-// other starts exactly. Models count lines badly, and the nearest position would be a guess.
+// named returns the line at which a hunk begins according to its header, and reports whether this
+// line is one of the starts. If the header of the previous hunk was wrong, named assumes that this
+// header is wrong by the same number of lines, unless it names one of the other starts exactly.
+// Models count lines badly, and the nearest position would be a guess.
 func (pm *patchMatcher) named(starts []int, line int) (int, bool) {
 	drifted := slices.Contains(starts, line+pm.drift)
 	if pm.drift != 0 && slices.Contains(starts, line) {
@@ -166,9 +167,9 @@ func (pm *patchMatcher) lineText(i int) string {
 	return exact.distinct[exact.ids[i]]
 }
 
-// blockEnd returns the line after the block that begins at line at. The block consists of the lines
-// that are indented deeper. In flat text, it consists of all lines up to the next one that begins
-// in the same way.
+// blockEnd returns the index of the line after a block. The parameter at is the index of the line
+// that begins the block. The block consists of the lines that are indented deeper than this line.
+// In flat text, it consists of all lines up to the next one that begins in the same way.
 func (pm *patchMatcher) blockEnd(at int) int {
 	n := len(pm.lines())
 	depth := len(indentOf(pm.lineText(at)))

@@ -23,7 +23,7 @@ const (
 // larger file by a model is a mistake, and a diff would need too much memory.
 const MaxSize = 50 << 20
 
-// The errors with which Decode and Encode refuse a text. Test for them with errors.Is.
+// The errors with which Decode and Encode refuse content. Test for them with errors.Is.
 var (
 	ErrBinary   = errors.New("binary content")
 	ErrEncoding = errors.New("text in an unsupported or broken encoding")

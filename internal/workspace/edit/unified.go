@@ -40,7 +40,7 @@ func headerName(name string) string {
 	return name
 }
 
-// unified writes the changed middle of two texts, which is preceded by first lines.
+// unified writes the changed middle of two texts. first is the number of lines before that middle.
 type unified struct {
 	a, b    []byte
 	la, lb  []line

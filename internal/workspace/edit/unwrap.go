@@ -93,7 +93,7 @@ func dropLines(old, new string, lead, trail bool) (string, string) {
 }
 
 // atLineBorders returns the exact matches of old that begin (lead) or end (trail) at a line border.
-// lead and trail mean that a line ending was dropped at that end.
+// If lead or trail is set, a line ending was dropped at that end.
 func (m *matcher) atLineBorders(old string, lead, trail bool, limit int) []place {
 	if strings.TrimSpace(old) == "" {
 		return nil
@@ -141,7 +141,7 @@ var lineNumber = lazyregexp.New(`^ *(\d+)( ?\||\t|→)`)
 
 // stripNumbers removes line numbers if every line of old has one and each number is one higher than
 // the previous. It removes them from new if all of its lines have them. Some tools print a space
-// after the bar. space means that this space is removed too.
+// after the bar. If space is set, this space is removed too.
 func stripNumbers(old, new string, space bool) (string, string) {
 	stripped, ok := withoutNumbers(old, true, space)
 	if !ok {

@@ -236,7 +236,7 @@ func Sweep(ref path.Ref) {
 
 // Commit compares the target with the base once more and renames the new file over it. It returns
 // when the rename is safe on disk. The error is ErrChanged or fs.ErrExist if another program
-// changed or created the target first. In that case, the target keeps that program's content.
+// changed or created the target first. In that case, Commit does not change the target.
 func (s *Staged) Commit() error {
 	defer s.Discard()
 	if err := s.swap(); err != nil {

@@ -90,7 +90,7 @@ func (in *folder) enter(name string) (*folder, error) {
 }
 
 // makeFolder works like openFolder for a file whose folders may be missing. made contains the
-// folders that it created, each as a name in the folder above it. The caller closes them, also
+// folders that it created, each as a name in the folder above it. The caller closes them, even
 // after an error.
 func makeFolder(ref path.Ref) (at *folder, made []*folder, err error) {
 	if at, err = openRoot(ref); err != nil {

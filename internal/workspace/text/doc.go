@@ -1,5 +1,5 @@
-// Package text locates and replaces parts of a text. LineIndex converts between byte offsets and
-// LSP positions. Splice is one replacement of a range of bytes.
+// Package text locates and replaces parts of texts. LineIndex converts between byte offsets and LSP
+// positions. Splice is one replacement of a range of bytes.
 //
 // The package imports no other package of the project. It holds no lock, does no I/O and never
 // blocks. Functions read the texts that they are given and return newly allocated memory where

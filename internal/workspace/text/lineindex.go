@@ -83,7 +83,7 @@ func NewLineIndex(text []byte) *LineIndex {
 	return x
 }
 
-// appendStarts appends the line starts p with lo <= p <= hi.
+// appendStarts appends the offsets from lo to hi (inclusive) at which a line of text starts.
 func appendStarts(starts []int, text []byte, lo, hi int) []int {
 	for p := max(lo, 1); p <= hi; {
 		i := bytes.IndexAny(text[p-1:hi], "\r\n")
@@ -131,7 +131,8 @@ func (x *LineIndex) Splice(text []byte, start, end, n int) {
 	}
 }
 
-// stillValid reports whether a valid text is valid UTF-8 after [start, end) was inserted.
+// stillValid reports whether text is valid UTF-8, provided that it was valid before text[start:end]
+// was inserted.
 func stillValid(text []byte, start, end int) bool {
 	whole := func(p int) bool { return p == len(text) || utf8.RuneStart(text[p]) }
 	if r, size := utf8.DecodeLastRune(text[:start]); r == utf8.RuneError && size == 1 {

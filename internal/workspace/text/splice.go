@@ -71,8 +71,8 @@ const maxCompared = 1 << 20
 
 // Lines returns the splices of whole lines that turn the first text into the second. The last
 // splice in the text comes first, so that a caller can apply one after the other without shifting
-// offsets. A hunk between two splices only moves. Above 1 MiB, Lines does not compare and returns
-// one splice.
+// offsets. A hunk between two splices only changes its position. Above 1 MiB, Lines does not
+// compare and returns one splice.
 func Lines(from, to []byte) (out []Splice) {
 	if max(len(from), len(to)) > maxCompared {
 		return []Splice{Trim(from, Splice{Start: 0, End: len(from), Text: to})}

@@ -201,8 +201,8 @@ func bare(lines []string) []string {
 	return lines
 }
 
-// contains reports whether part is a sequence within lines, either at the index at or, if at is -1,
-// anywhere.
+// contains reports whether lines contains the sequence part. The sequence may begin at any line if
+// at is -1. Otherwise, it must begin at the index at.
 func contains(lines, part []string, at int) bool {
 	for i := 0; i+len(part) <= len(lines); i++ {
 		if (at < 0 || i == at) && slices.Equal(lines[i:i+len(part)], part) {

@@ -78,8 +78,8 @@ type searchBlock struct {
 
 // readBlock reads the block whose first marker is lines[at]. The markers of a block have the same
 // length, so a line of another length that consists of "=" belongs to the text. A block that can be
-// divided in two ways is refused. hints means that the lines that Roo Code writes before the text
-// are read.
+// divided in two ways is refused. If hints is set, readBlock also reads the lines that Roo Code
+// writes before the text.
 func readBlock(lines []string, at int, hints bool) (searchBlock, error) {
 	end := at + 1
 	closes := closing(lines[at:])

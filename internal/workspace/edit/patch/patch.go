@@ -119,7 +119,7 @@ func beginsFormat(l string) bool {
 	return isBeginFormat(l) || isSearchMarker(l) || isUnifiedHeader(l)
 }
 
-// Error explains to the model why a text is not a valid patch, and what to send instead.
+// Error explains to the model why its text is not a valid patch, and what to send instead.
 type Error struct{ Msg string }
 
 func (e *Error) Error() string { return e.Msg }
