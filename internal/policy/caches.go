@@ -34,8 +34,8 @@ var variableCaches = map[string][]string{
 	"npm_config_cache":  {"_cacache", "_logs"},
 }
 
-// Caches returns the folders of build tools outside the workspace that commands in a sandbox use.
-// They need not exist.
+// Caches returns the package caches outside the workspace that build tools in a sandbox use. The
+// folders need not exist.
 func Caches() []string {
 	var out []string
 	if home, err := os.UserHomeDir(); err == nil {

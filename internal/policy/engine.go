@@ -170,7 +170,8 @@ func (e *Engine) check(req *tool.ApprovalRequest) verdict {
 	return v
 }
 
-// runFiles maps each workspace file that a command runs by path to the file's hash.
+// runFiles returns the hashes of the workspace files that a command runs by their paths. The keys
+// are the paths.
 func (e *Engine) runFiles(req *tool.ApprovalRequest) map[string]string {
 	if !strings.Contains(req.Subject.Command, "/") {
 		return nil
@@ -188,8 +189,8 @@ func (e *Engine) machine(s Settings) machine {
 	return machine{readable: !s.Unreadable}
 }
 
-// holds reports whether a grant applies to a session. It does if it belongs to the session itself,
-// one of the session's parents, or the session's workspace.
+// holds reports whether a grant applies to a session. A grant applies if it belongs to the session
+// itself, one of the session's parents, or the session's workspace.
 func (e *Engine) holds(g Grant, session string, s Settings) bool {
 	if g.Scope == ScopeAlways {
 		return g.Root == rootOf(s)

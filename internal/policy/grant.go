@@ -34,8 +34,8 @@ type Grant struct {
 	Session  string   `json:"session,omitempty"` // the session, for ScopeSession
 	Root     string   `json:"root,omitempty"`    // the workspace, for ScopeAlways
 	Uses     int      `json:"uses"`
-	// Files maps each workspace file that a granted command runs by path to the file's hash when
-	// the grant was made. If a file changes, a new grant is needed.
+	// Files contains the hashes, at the time of the grant, of the workspace files that the command
+	// runs by their paths. The keys are the paths. If a file changes, a new grant is needed.
 	Files     map[string]string `json:"files,omitempty"`
 	CreatedAt time.Time         `json:"createdAt"`
 }

@@ -2,7 +2,7 @@ package policy
 
 import "strings"
 
-// certainty is how certainly a rule matches a command that contains unknown words.
+// certainty describes how certain it is that a rule matches a command that contains unknown words.
 type certainty int
 
 const (
@@ -84,7 +84,7 @@ func (t token) fits(word string) bool {
 		(!strings.Contains(word, "..") || strings.Contains(t.text, ".."))
 }
 
-// hits returns how certainly a deny or ask rule matches a part, in any of its forms.
+// hits returns the certainty that a deny or ask rule matches a part in any of its forms.
 func (r *Rule) hits(p Part) certainty {
 	best := no
 	for i, words := range append([][]string{p.Words}, p.Forms...) {

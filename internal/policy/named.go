@@ -156,9 +156,9 @@ func resolved(path string) string {
 	}
 }
 
-// directFiles maps each file of the roots that a command runs by path to the hash of the file's
-// content, or to "" if the file cannot be read. ok is false if the script changes its folder before
-// it runs a file by path, because it is then unknown which file runs.
+// directFiles returns the hashes of the files in the roots that a command runs by their paths. The
+// keys are the paths. The hash is "" if a file cannot be read. ok is false if the script changes
+// its folder before it runs a file by path, because it is then unknown which file runs.
 func (s Settings) directFiles(
 	sub *tool.Subject,
 	c Classification,

@@ -195,7 +195,8 @@ var firsts, seconds = func() (a, b [256]uint32) {
 	return a, b
 }()
 
-// fold converts letters to lower case. Other bytes may collide, which costs only one comparison.
+// fold converts letters to lower case. It may also map other bytes to the same value, which costs
+// only one comparison.
 const fold = 0x20
 
 // hinted returns the set of shapes whose hints the text contains, one bit for each shape.

@@ -104,7 +104,8 @@ func (p *Proxy) accept(l *net.UnixListener) {
 	}
 }
 
-// serve handles one sandbox from its offer until its connection closes.
+// serve handles the connection of one sandbox, from the offer of a listener until the connection
+// closes.
 func (p *Proxy) serve(conn *net.UnixConn) {
 	defer func() {
 		p.mu.Lock()

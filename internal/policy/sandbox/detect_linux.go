@@ -97,7 +97,7 @@ func landlockABI() int {
 	return abi
 }
 
-// Kinds lists all kinds of sandbox that this system supports, the strongest first. Each works
+// Kinds lists all kinds of sandbox that this system supports, the strongest first. Each kind works
 // without the others.
 func Kinds() []Support {
 	var out []Support

@@ -87,8 +87,8 @@ func (p *Plan) Dial() (int, error) {
 	return launcher.DialProxy(p.Proxy.Socket)
 }
 
-// offerProxy gives the proxy a listener in this network namespace. The connection to the proxy ends
-// when this process ends, which serves one command.
+// offerProxy gives the proxy a listener in this network namespace. This process serves one command,
+// and the connection to the proxy ends when the process ends.
 func (p *Plan) offerProxy() error {
 	if p.Proxy == nil {
 		return nil

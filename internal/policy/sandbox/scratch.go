@@ -12,9 +12,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// Scratch manages the folders outside the workspace that the commands of one process's sessions
-// write to. The folders contain temporary files and private layers over package caches. The next
-// process removes the folders of a process that died. It is safe for concurrent use.
+// Scratch manages the folders outside the workspace to which sandboxed commands write. A Scratch
+// serves all sessions of one process. The folders contain temporary files and private layers over
+// package caches. The next process removes the folders of a process that died. A Scratch is safe
+// for concurrent use.
 type Scratch struct {
 	base string
 

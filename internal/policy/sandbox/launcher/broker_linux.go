@@ -79,7 +79,8 @@ func (b *broker) serve() {
 		fmt.Fprintln(os.Stderr, "agent-lsp: creating the sandbox:", err)
 		os.Exit(exitFailed)
 	}
-	// This lets both sides run on one processor. Not every kernel supports it.
+	// This flag lets the caller and the broker run on the same processor. Not every kernel supports
+	// it.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(b.listener), ioctlSetFlags, syncWakeUp)
 	for {
 		var req request

@@ -10,9 +10,10 @@ import (
 const mostWorktrees = 1000
 
 // GitFolders returns the folders below a root in which git stores a repository under a name other
-// than .git. The paths are relative to the root and have slashes. A .git file in the root or in one
-// of its folders names such a folder, for example a bare repository next to its worktrees. Like
-// .git, these folders contain files that start programs. The root has no links in its path.
+// than .git. The paths are relative to the root and contain slashes as separators. A .git file in
+// the root or in one of its folders names such a folder, for example a bare repository next to its
+// worktrees. Like .git, these folders contain files that start programs. The root has no links in
+// its path.
 func GitFolders(root string) []string {
 	dirs := []string{root}
 	if fi, err := os.Lstat(filepath.Join(root, ".git")); err == nil && fi.IsDir() {

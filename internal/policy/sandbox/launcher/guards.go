@@ -92,8 +92,8 @@ func (g *guards) folder(dir string) {
 	g.settings(filepath.Join(dir, "config.worktree"), top)
 }
 
-// hop adds a path, every link on the way to the file that it leads to, and that file. inner is a
-// name in that file's folder, or "".
+// hop adds a path, the file to which it leads, and every link in between. inner is a name in that
+// file's folder, or "".
 func (g *guards) hop(path, inner string) {
 	if inner == "" {
 		g.found = append(g.found, path)

@@ -252,7 +252,7 @@ func (v *view) replaceRoot() error {
 	return os.Chdir("/")
 }
 
-// nodes are the devices that commands get. They store nothing.
+// nodes are the devices that commands can use. They store nothing.
 var nodes = []string{
 	"/dev/null",
 	"/dev/zero",

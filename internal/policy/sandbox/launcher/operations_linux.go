@@ -141,7 +141,8 @@ func (c *call) openFile(p *place, flags int, mode uint32, exists bool) (int64, e
 	return c.give(fd, flags&unix.O_CLOEXEC != 0)
 }
 
-// access reports whether a file can be written. The read-only view would deny it.
+// access checks whether a file can be written, because the read-only view would report that it
+// cannot.
 func (c *call) access() (int64, error) {
 	flags := c.args[3]
 	name, err := c.text(c.args[1])
@@ -190,7 +191,7 @@ func (c *call) mkdir() (int64, error) {
 }
 
 // existsFirst returns "file exists" instead of a refusal, as the kernel does. mkdir -p relies on
-// it.
+// this error.
 func (c *call) existsFirst(p *place, err error) error {
 	var st unix.Stat_t
 	if p != nil && unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {

@@ -83,8 +83,8 @@ func (p *Prepared) fork(env []string) (err error) {
 }
 
 // Start runs a command in the sandbox, with output as its stdout and stderr, and returns the
-// process that ends when the command ends. ok is false if the sandbox is for another command line
-// or no longer shows what a new one would show. In that case nothing has run, and the caller
+// process that ends when the command ends. ok is false if the sandbox is for another command line,
+// or if a new sandbox would show something else. In that case nothing has run, and the caller
 // discards the sandbox.
 func (p *Prepared) Start(prefix []string, c Start, output int) (pid int, ok bool) {
 	if !slices.Equal(prefix, p.prefix) || !p.fresh() {
@@ -125,7 +125,7 @@ func (p *Prepared) Wait() (code int, ok bool) {
 	}
 }
 
-// fresh reports whether the sandbox is ready and shows what a new one would show.
+// fresh reports whether the sandbox is ready and shows the same files as a new sandbox would.
 func (p *Prepared) fresh() bool {
 	var r receiver
 	line, err := r.line(p.conn)
@@ -231,7 +231,7 @@ func (r *receiver) takeRights(oob []byte) {
 // state is the report of a prepared sandbox when it starts to wait.
 type state struct {
 	Seen []file `json:"seen"`           // mounts over the read-only copy of the root
-	Busy string `json:"busy,omitempty"` // the folder with the layers that another sandbox used
+	Busy string `json:"busy,omitempty"` // the folder of the layers, if another sandbox was using it
 }
 
 // file identifies the file that was found at a path. Ino is 0 if there was none.

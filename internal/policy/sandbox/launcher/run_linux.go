@@ -273,8 +273,8 @@ func releaseStdio() {
 func closeOutput() { _ = unix.Dup3(0, 2, 0) }
 
 // reap waits for the command, and for at most linger for the processes that it leaves behind. If
-// none is left, reap sends the exit code on the socket report, because the end of this process
-// takes longer.
+// none is left, reap sends the exit code on the socket report, because this process takes longer to
+// end.
 func reap(b *broker, main, report int) int {
 	code := exitFailed
 	for {

@@ -35,7 +35,7 @@ const (
 
 func fail(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
 
-// filter is a program under construction. It has one block per system call, so no jump is long.
+// filter is a program under construction. It has one block per system call, so all jumps are short.
 type filter []unix.SockFilter
 
 func (f *filter) stmt(code uint16, k uint32) { *f = append(*f, unix.SockFilter{Code: code, K: k}) }

@@ -94,8 +94,9 @@ func (w *secretWalk) all(file func(path string, e os.DirEntry)) {
 }
 
 // folder walks a folder without following links. Files that the user cannot read are skipped,
-// because the command cannot read them either. Installed packages contain test keys and public
-// certificates, but no secrets of the user. Git chooses the names of its objects itself.
+// because the command cannot read them either. Installed packages are skipped, because they contain
+// test keys and public certificates, but no secrets of the user. Git's object folder is skipped,
+// because Git chooses the names in it.
 func (w *secretWalk) folder(dir string, file func(path string, e os.DirEntry)) {
 	f, err := os.Open(dir)
 	if err != nil {
