@@ -61,7 +61,7 @@ type job struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	out    []byte // the last jobOutput bytes, or up to twice that
-	lost   int64  // bytes before out
+	lost   int64  // number of bytes that were dropped before out
 	note   string // the note that reports the job's end
 	killed bool
 	silent bool // the job's session was deleted, so the job's end is not reported
@@ -71,8 +71,8 @@ type job struct {
 // has ended. It must not block for long.
 func NewJobs(onEnd func(job Job, message string)) *Jobs { return &Jobs{onEnd: onEnd} }
 
-// Start runs a job. run must return when its ctx ends, and may write to output from any goroutine.
-// Start returns an error if too many jobs are running.
+// Start runs a job. run must return when its ctx ends, and may call write from any goroutine. Start
+// returns an error if too many jobs are running.
 func (j *Jobs) Start(spec Job, run func(ctx context.Context, write func([]byte)) JobEnd) (Job,
 	error) {
 	j.mu.Lock()

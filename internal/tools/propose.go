@@ -117,7 +117,8 @@ func (e *sessionEnv) changedByUser(p *workspace.Proposal) []decidedHunk {
 	return out
 }
 
-// saysUnchanged wraps do so that every refusal of an edit also says that nothing was changed.
+// saysUnchanged wraps the function do. The error of a refused edit then also says that nothing was
+// changed.
 func saysUnchanged(do run) run {
 	return func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		res, err := do(ctx, call)

@@ -221,7 +221,7 @@ func binaryError(name string, size int) error {
 	)
 }
 
-// similar lists files with similar names in the folder of the file that does not exist.
+// similar lists the files with similar names in the folder of a missing file.
 func (e *sessionEnv) similar(call *tool.Call, ref workspace.Ref) string {
 	dir, err := e.Workspace.Resolve(call.Cwd, filepath.Dir(ref.Path))
 	if err != nil {

@@ -76,8 +76,8 @@ type FetchOptions struct {
 // Session contains what differs between sessions.
 type Session struct {
 	ID string
-	// Owner and OwnerTurn are the session and turn that own a sub-agent's proposals and jobs, which
-	// are those of the parent. The defaults are ID and the turn of the call.
+	// For a sub-agent, Owner and OwnerTurn are the session and turn of its parent, which own the
+	// sub-agent's proposals and jobs. The defaults are ID and the turn of the call.
 	Owner, OwnerTurn string
 	// Policy returns the current edit policy. If Policy is nil, the policy is ask.
 	Policy func() workspace.Policy

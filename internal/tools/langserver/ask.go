@@ -45,7 +45,7 @@ var methods = map[string][2]string{
 	opOutgoingCalls:   {protocol.MethodCallHierarchyOutgoingCalls, "callHierarchyProvider"},
 }
 
-// answer is the result of one source, in LSP's format.
+// answer is the response from one source, in LSP's format.
 type answer struct {
 	raw  json.RawMessage
 	enc  workspace.Encoding

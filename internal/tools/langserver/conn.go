@@ -93,7 +93,7 @@ func (c *conn) call(ctx context.Context, method string, params any) (json.RawMes
 	return result, c.ended(err)
 }
 
-// ended returns the reason why the connection is over, or err if the connection is not over.
+// ended returns the reason why the connection has ended, or err if it has not ended.
 func (c *conn) ended(err error) error {
 	var answer *jsonrpc2.Error
 	if err == nil || errors.As(err, &answer) && !errors.Is(err, jsonrpc2.ErrClientClosing) {
@@ -231,7 +231,7 @@ func (s *stream) Write(ctx context.Context, m jsonrpc2.Message) (int64, error) {
 // Close implements [jsonrpc2.Stream]. It does nothing, because run and its caller close both ends.
 func (s *stream) Close() error { return nil }
 
-// end records why the connection is over. The first reason is kept.
+// end records the reason why the connection has ended. The first reason is kept.
 func (s *stream) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,7 +244,7 @@ func (s *stream) end(err error) {
 	close(s.done)
 }
 
-// reason returns why the connection is over, or nil if it is not over.
+// reason returns the reason why the connection has ended, or nil if it has not ended.
 func (s *stream) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

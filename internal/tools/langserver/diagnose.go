@@ -89,7 +89,8 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server,
 	return r.result("%s: no data: %s has published nothing for this text within %v. That does not mean that it is clean.", name, s.conf.Name, h.opt.word), nil
 }
 
-// ofFile formats one file's diagnostics. A note means that they do not belong to the current text.
+// ofFile formats one file's diagnostics. If note is set, the diagnostics do not belong to the
+// current text.
 func (r *render) ofFile(f *workspace.File, items []diagnostic, enc workspace.Encoding, from,
 	note string) string {
 	name := r.path(f.Ref.URI)
@@ -270,8 +271,8 @@ func (s *server) gone() error {
 }
 
 // calm waits until the server has published nothing for a moment. It waits twice for half of that
-// time, because if the system paused this process, one half may pass before the process reads the
-// messages that have arrived.
+// time. If the system paused this process, one half may pass before the process reads the messages
+// that have already arrived.
 func (s *server) calm(ctx context.Context) {
 	for silent := 0; silent < 2 && ctx.Err() == nil; silent++ {
 		s.mu.Lock()

@@ -13,7 +13,7 @@ import (
 
 // Limits and defaults.
 const (
-	// ListTimeout limits the time in which one server starts and lists its tools.
+	// ListTimeout limits how long one server may take to start and list its tools.
 	ListTimeout = 30 * time.Second
 	// CallTimeout limits one call unless the server's settings set another limit.
 	CallTimeout = 5 * time.Minute
@@ -233,7 +233,7 @@ func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool
 	}
 }
 
-// Status describes one server for doctor and status.
+// Status describes one server for `agent-lsp doctor` and agent/status.
 type Status struct {
 	Name  string
 	State string // starting, ready, failed

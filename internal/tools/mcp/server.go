@@ -156,8 +156,8 @@ func (s *server) settle() {
 	})
 }
 
-// serve starts the server, serves until it ends, and returns why it ended. It calls started once
-// the server is ready or has failed to start.
+// serve starts the server, serves until the server ends, and returns the reason for the end. It
+// calls started once the server is ready or has failed to start.
 func (s *server) serve(ctx context.Context, started func()) error {
 	defer started()
 	if s.conf.Starts != nil {

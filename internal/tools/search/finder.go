@@ -8,9 +8,9 @@ import (
 )
 
 // finder searches for one literal. It uses the system's search for the literal's rarest byte (in
-// both cases if the case does not matter), and rules out most of the positions by the second rarest
-// byte. If the searched text contains many of both bytes, finder searches for the pair, eight
-// positions at a time.
+// upper and lower case if case does not matter), and rules out most of the positions by the second
+// rarest byte. If the searched text contains many of both bytes, finder searches for the pair,
+// eight positions at a time.
 type finder struct {
 	text     []byte // lower-case if fold is set
 	fold     bool

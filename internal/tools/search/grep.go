@@ -29,8 +29,8 @@ type Query struct {
 	// Counts means that only the number of matches in each file is needed, and lines are not
 	// stored.
 	Counts bool
-	// Limit ends the search when the files so far contain that many matches. With Names or Counts,
-	// Limit counts matching files instead. 0 means no limit.
+	// Limit ends the search when the searched files contain that many matches. With Names or
+	// Counts, Limit counts matching files instead. 0 means no limit.
 	Limit int
 	// MaxLine is the length in bytes to which stored lines are cut. 0 means no limit.
 	MaxLine int

@@ -163,8 +163,8 @@ func (ig *ignores) inRepo() bool {
 	return false
 }
 
-// decide returns what the rules decide about the file abs. A rule that re-includes a hidden file
-// makes it wanted.
+// decide returns the verdict of the rules on the file abs. The verdict is wanted if a rule
+// re-includes a hidden file.
 func (ig *ignores) decide(abs, name string, dir bool) verdict {
 	if ig == nil {
 		return undecided

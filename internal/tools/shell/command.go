@@ -36,16 +36,16 @@ type Command struct {
 	Sandbox *sandbox.Plan // nil: no sandbox
 	Stdin   io.Reader     // nil: empty; used only by Run
 
-	// Output gets the merged output while the command runs, cut between characters, from one
-	// goroutine. It must not retain the bytes. It must not block for long, because the command
-	// waits for it. Only for Run.
+	// Output receives stdout and stderr together while the command runs. It is called from one
+	// goroutine, and a character is never split between two calls. It must not retain the bytes. It
+	// must not block for long, because the command waits for it. Only for Run.
 	Output func([]byte)
-	// Stderr gets a long-lived child's stderr in the same way. Only for Start.
+	// Stderr receives a long-lived child's stderr in the same way. Only for Start.
 	Stderr func([]byte)
 
 	HeadBytes  int    // bytes kept from the beginning; 0: 32 KiB
 	TailBytes  int    // bytes kept from the end; 0: 96 KiB
-	SpillDir   string // folder for complete longer output, created when needed; empty: the Runner's
+	SpillDir   string // folder for complete outputs, created when needed; empty: the Runner's
 	SpillBytes int64  // limit of that file; 0: 256 MiB; negative: no file
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // helper is a supervisor's process, as the daemon sees it. It serves one command at a time. Most
-// helpers serve many commands, so that not every command has to wait for the start of a process of
-// this size.
+// helpers serve many commands, so that most commands do not have to wait until such a large process
+// has started.
 type helper struct {
 	cmd     *exec.Cmd
 	control orderPipe

@@ -1,7 +1,7 @@
 package shell
 
-// useBash is false, because the bash on a Windows PATH may be the one of WSL, which sees other
-// files.
+// useBash is false, because the bash on a Windows PATH may belong to WSL, which has another file
+// system.
 const useBash = false
 
 const lastShell = "powershell.exe"

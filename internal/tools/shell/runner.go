@@ -62,7 +62,7 @@ func Lacks() string {
 }
 
 // Run runs a command until the command ends, ctx ends, or the timeout passes. When Run returns, it
-// has ended all processes of the command. After an abort, Run returns at the latest after Grace and
+// has ended all processes of the command. After an abort, Run returns within the sum of Grace and
 // abandonAfter. Processes that are still running are then ended in the background. The error only
 // concerns the start of the command.
 func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {

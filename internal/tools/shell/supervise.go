@@ -50,7 +50,7 @@ type report struct {
 }
 
 // A process that was started as a supervisor becomes one here, before the packages that are
-// initialized after this one. Otherwise each command would pay for their initialization.
+// initialized after this one. Otherwise, each command would have to wait for their initialization.
 func init() { MaybeHelper() }
 
 // MaybeHelper turns the process into a supervisor, and never returns, if the process was started as
@@ -69,7 +69,7 @@ func MaybeHelper() {
 // garbage.
 const ordersPerHelper = 200
 
-// post is the helper process. It accepts one order after another and knows the running command.
+// post is the state of the helper process, which accepts one order after another.
 //
 // The goroutine that reads an order executes it, waits for the command and reports its end. The
 // next goroutine reads the channel in the meantime. This way, no command waits for one goroutine to

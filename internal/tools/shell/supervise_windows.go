@@ -71,7 +71,7 @@ func (s *supervisor) start() error {
 	return nil
 }
 
-// running is the command. A supervisor runs only one on this system.
+// running is the command. On this system, a supervisor runs only one command.
 var running *exec.Cmd
 
 // wait waits for the command itself. Processes that the command leaves behind end with the job.
