@@ -219,8 +219,8 @@ func (w *Workspace) prepareOp(ctx context.Context, t *target) {
 	h.on(hunkBegin)
 }
 
-// toRename returns the content of a file that will be renamed. It returns nothing if other changes
-// already know the file or if the file cannot be read.
+// toRename returns the content of a file that will be renamed. known is false if the change is not
+// a rename or if the file cannot be read.
 func (w *Workspace) toRename(ctx context.Context, c *change) (text []byte, known bool) {
 	if c.op != Rename {
 		return nil, false

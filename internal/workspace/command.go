@@ -136,7 +136,7 @@ func diskIs(ref Ref, hash uint64) bool {
 	return err == nil && maphash.Bytes(docSeed, f.Text.Data) == hash
 }
 
-// wrote records in the running commands the content that an accepted change left in its files.
+// wrote records, for each running command, the content that an accepted change left in its files.
 func (w *Workspace) wrote(targets []*target) {
 	w.mu.Lock()
 	running := len(w.commands)

@@ -271,7 +271,7 @@ func (t *target) opHappened() bool {
 	return files.Exists(t.c.newRef) && !files.Exists(t.c.ref)
 }
 
-// textCame reports whether a file that was created, or renamed and changed, contains its text.
+// textCame reports whether a file that was created, or renamed and changed, contains its new text.
 func (w *Workspace) textCame(t *target) bool {
 	h, ref := t.wants[0].h, t.c.ref
 	if t.c.op == Rename {

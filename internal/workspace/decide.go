@@ -50,7 +50,8 @@ type AppliedFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Conflict is the reason why a hunk's decision was not applied. Nothing was changed for that hunk.
+// Conflict is the reason why the decision about a hunk was not applied. Nothing was changed for
+// that hunk.
 type Conflict struct {
 	HunkID string `json:"hunkId"`
 	Reason string `json:"reason"`

@@ -22,7 +22,8 @@ const keptTexts = 64
 // hashed while the user types.
 const rememberedBytes = 1 << 20
 
-// compareDisk describes how a buffer differs from its file.
+// compareDisk compares f, which contains a buffer, with the file on disk and sets the fields of f
+// that describe the difference.
 func (w *Workspace) compareDisk(f *File) {
 	if !f.Ref.IsFile() {
 		f.Dirty = true

@@ -31,7 +31,7 @@ type DocInfo struct {
 	Ref        Ref
 	LanguageID string
 	Version    int32
-	Dirty      bool // the text differs from the file on disk, or there is no file
+	Dirty      bool // the text differs from the file on disk, or the file does not exist
 	Text       []byte
 }
 

@@ -32,8 +32,9 @@ type RestoreConflict struct {
 }
 
 // Restore reverts the agent's changes since the checkpoint's turn began, including that turn. It
-// merges the user's later changes. If both changed the same lines, the file is not changed and is
-// listed. The restore itself is a checkpoint too.
+// keeps the user's later changes by merging them. If the agent and the user changed the same lines,
+// the file is not changed and is listed as a conflict. The restore itself also creates a
+// checkpoint.
 func (w *Workspace) Restore(ctx context.Context, checkpointID string) (RestoreResult, error) {
 	undo, err := w.checkpoints.Undo(checkpointID)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// Sides returns both texts of one file of a proposal, for a side-by-side view.
+// Sides returns the base text and the proposed text of one file of a proposal, for a side-by-side
+// view.
 func (w *Workspace) Sides(proposalID, uri string) (base, proposed []byte, err error) {
 	key, _ := path.LexicalKey(uri)
 	w.mu.Lock()

@@ -155,8 +155,9 @@ func (h *hunk) follow(s splice, delta int) (touched bool) {
 	return true
 }
 
-// followLoosely keeps the range that contains the text into which the hunk's bytes changed. Text
-// inserted at the range's borders belongs to it, because a running apply looks like that.
+// followLoosely updates the hunk's range so that it contains the text that replaced the hunk's
+// bytes. The range also includes text that is inserted at its borders, because a running apply may
+// insert text there.
 func (h *hunk) followLoosely(s splice, delta int) (touched bool) {
 	touched = s.Start <= h.end && s.End >= h.start
 	switch {

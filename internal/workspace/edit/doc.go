@@ -1,5 +1,5 @@
 // Package edit converts the edits that a model sends (search and replace pairs, patches, whole
-// files) to exact byte edits of one text, and compares texts by hunks.
+// files) to exact byte edits of one text, and computes the hunks in which two texts differ.
 //
 // Every function is pure. It takes bytes, returns bytes, and uses no file, clock or network. (A
 // diff only watches the time so that it ends.) A match is accepted if it is the only one at the

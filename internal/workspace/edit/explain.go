@@ -13,7 +13,7 @@ type Kind string
 const (
 	KindNotFound  Kind = "notFound"  // the search text, context or scope does not occur
 	KindAmbiguous Kind = "ambiguous" // the search text occurs more than once
-	KindCount     Kind = "count"     // its number of occurrences is not the expected one
+	KindCount     Kind = "count"     // the search text does not occur the expected number of times
 	KindOverlap   Kind = "overlap"   // two edits touch the same text
 	KindEmpty     Kind = "empty"     // nothing to search for
 	KindParse     Kind = "parse"     // a loose match would break the file's syntax

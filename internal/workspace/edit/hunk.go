@@ -17,8 +17,8 @@ type Hunk struct {
 }
 
 // Hunks compares two texts by lines. Applying all hunks to base yields exactly new, and at least
-// one unchanged line separates two hunks. The time is limited. After the limit, hunks become
-// coarser but stay correct.
+// one unchanged line separates two hunks. The time for the comparison is limited. After the limit,
+// hunks become coarser but stay correct.
 func Hunks(base, new []byte) []Hunk {
 	if bytes.Equal(base, new) {
 		return nil

@@ -28,8 +28,8 @@ func Merge3(base, mine, theirs []byte) (merged []byte, conflicts []Conflict) {
 	return g.out, g.conflicts
 }
 
-// side is one descendant of base. done is the number of merged hunks. shift is the amount that
-// these hunks added to the offsets.
+// side is one descendant of base. done is the number of merged hunks. shift is the number of bytes
+// that these hunks added.
 type side struct {
 	text  []byte
 	hunks []Hunk

@@ -71,8 +71,8 @@ type splicer struct {
 	// The search text, the new text, and the new text adapted to the file.
 	old, new, final []piece
 	file            []line // the matched lines in the view, with offsets from pl.start
-	// whole means that the texts consist of complete lines, as in a hunk. If a hunk's line ends the
-	// file without an ending, the line gets one.
+	// whole means that the texts consist of complete lines, as in a hunk. If a hunk's line is the
+	// last line of the file and has no ending, it gets an ending.
 	whole bool
 	out   []byte
 }

@@ -175,7 +175,7 @@ func (t Text) encodeUTF16(bom string, order binary.AppendByteOrder) []byte {
 	return out
 }
 
-// EOL returns which line endings data uses: "lf", "crlf", "cr", "mixed" or "none".
+// EOL returns the kind of line ending that data uses: "lf", "crlf", "cr", "mixed" or "none".
 func EOL(data []byte) string {
 	lf, crlf, cr := countEOL(data)
 	switch total := lf + crlf + cr; {

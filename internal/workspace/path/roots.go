@@ -39,7 +39,7 @@ func RootAt(real string) Root { return Root{Real: real, path: real} }
 type Ref struct {
 	Key  string // identity
 	Path string // absolute path with symlinks resolved; "" for a document outside the disk
-	URI  string // the client's own URI while it is open, otherwise one below its folder's
+	URI  string // the client's own URI while it is open, otherwise a URI below its folder's URI
 	Rel  string // path relative to its root, with slashes; the URI of a document outside the disk
 	Root string // absolute path of its root; "" if only the buffer may be used
 

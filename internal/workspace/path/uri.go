@@ -33,7 +33,7 @@ func Scheme(s string) string {
 // and describes the problem.
 func FromURI(uri string) (string, error) { return pathFromURI(uri, onWindows) }
 
-// ToURI returns the file URI of an absolute path on this system, escaped as editors do it.
+// ToURI returns the file URI of an absolute path on this system, with the escapes that editors use.
 func ToURI(path string) string { return uriFromPath(path, onWindows) }
 
 // Key returns the identity of an absolute clean path. On Windows, case is ignored.
@@ -100,7 +100,7 @@ func cleanDrive(p string) string {
 	return p
 }
 
-// uriFromPath returns the file URI of an absolute path, escaped as editors do it.
+// uriFromPath returns the file URI of an absolute path, with the escapes that editors use.
 func uriFromPath(path string, windows bool) string {
 	if windows {
 		path = strings.ReplaceAll(path, `\`, "/")

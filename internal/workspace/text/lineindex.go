@@ -112,8 +112,8 @@ func isStart(text []byte, p int) bool {
 // Lines returns the number of lines, which is at least 1.
 func (x *LineIndex) Lines() int { return len(x.starts) }
 
-// Splice updates the index after n bytes replaced the bytes start to end of the indexed text. text
-// is the new text. The caller must prevent any other use of x during the call.
+// Splice updates the index after the bytes from start to end of the indexed text were replaced by n
+// bytes. text is the new text. The caller must prevent any other use of x during the call.
 func (x *LineIndex) Splice(text []byte, start, end, n int) {
 	lo, _ := slices.BinarySearch(x.starts, max(start, 1))
 	hi, _ := slices.BinarySearch(x.starts, end+1)
@@ -141,7 +141,7 @@ func stillValid(text []byte, start, end int) bool {
 	return whole(start) && whole(end) && utf8.Valid(text[start:end])
 }
 
-// isValid reports whether text, which is the indexed text, is valid UTF-8.
+// isValid reports whether text is valid UTF-8. text must be the indexed text.
 func (x *LineIndex) isValid(text []byte) bool {
 	known := x.utf8.Load()
 	if known == notLooked {
@@ -169,7 +169,7 @@ func (x *LineIndex) line(text []byte, n int) (start, end int) {
 	return start, end
 }
 
-// Offset returns the byte offset of a position in text, which is the indexed text.
+// Offset returns the byte offset of a position in text. text must be the indexed text.
 func (x *LineIndex) Offset(text []byte, p Position, enc Encoding) int {
 	if int64(p.Line) >= int64(len(x.starts)) {
 		return len(text)
@@ -258,7 +258,7 @@ func advance(s []byte, limit int) (size int, units uint32) {
 	return size, 1
 }
 
-// Position returns the position of a byte offset in text, which is the indexed text. An offset
+// Position returns the position of a byte offset in text. text must be the indexed text. An offset
 // inside a line's terminator is treated as the end of that line.
 func (x *LineIndex) Position(text []byte, offset int, enc Encoding) Position {
 	offset = min(max(offset, 0), len(text))

@@ -131,8 +131,8 @@ func inside(s []byte, i int) bool {
 	return !utf8.RuneStart(s[i]) || s[i-1] == '\r' && s[i] == '\n'
 }
 
-// offLastLine moves an edit at the very end of a text that ends in a line end to before that line
-// end. Neovim 0.10 has no line after it and would leave an empty line.
+// offLastLine moves an edit at the end of text to the position before the final line end, if text
+// has one. Neovim 0.10 has no line after the final line end and would leave an empty line.
 func offLastLine(text []byte, s Splice) Splice {
 	eol := lastEOL(text)
 	k := len(eol)

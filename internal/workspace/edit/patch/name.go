@@ -113,8 +113,8 @@ func looksLikePath(s string) bool {
 		slices.Contains(plainNames, strings.ToLower(s))
 }
 
-// namesOther reports whether the text between two blocks names a file other than that of the first
-// block. If so, the second block may be meant for that file.
+// namesOther reports whether the text between two blocks names a file other than the file of the
+// first block. If so, the second block may be meant for that file.
 func namesOther(between []string, file string) bool {
 	for _, l := range between {
 		for _, w := range strings.Fields(l) {
