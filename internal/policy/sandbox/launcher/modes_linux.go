@@ -20,8 +20,9 @@ func (c *call) chmod() (int64, error) {
 	return 0, setMode(fd, uint32(c.args[2]))
 }
 
-// elsewhere refuses a call that would be handed back to the kernel and sets a bit of setids. The
-// kernel could set that bit on a workspace file that the broker opened for the command.
+// elsewhere refuses a call if its mode contains a bit of setids and err would hand the call back to
+// the kernel. The kernel could set that bit on a workspace file that the broker opened for the
+// command.
 func elsewhere(err error, mode uint64) error {
 	if err == errElsewhere && mode&setids != 0 {
 		return unix.EPERM

@@ -113,7 +113,7 @@ func setAttr(fd int, path string, attr uint64) error {
 // keptInRun are folders of /run that contain programs, not sockets.
 var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-driver"}
 
-// take opens everything that will be visible at paths that are about to be hidden.
+// take opens everything that must stay visible although its path is about to be hidden.
 func (v *view) take() ([]root, error) {
 	var roots []root
 	for _, r := range v.spec.Roots {

@@ -23,7 +23,7 @@ type Prepared struct {
 	prefix []string
 	pid    int
 	conn   int  // the process's socket, -1 once it is closed
-	mounts int  // becomes ready to read when the mounts of this process change
+	mounts int  // becomes readable when the mounts of this process change
 	space  int  // descriptor that keeps the process's mount namespace open, or -1
 	ended  bool // the process has reported the command's end, but has not been waited for
 }
