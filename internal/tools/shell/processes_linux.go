@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeSubreaper makes orphans below this process its children. It fails under an emulator of user
-// programs, which does not know the call.
+// becomeSubreaper makes orphans below this process its children. It fails under a user-mode
+// emulator, which does not support the call.
 var becomeSubreaper = sync.OnceValue(func() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("becoming the subreaper: %w", err)

@@ -27,7 +27,8 @@ type order struct {
 	Env     []string      `json:"env"`
 	Sandbox *sandbox.Plan `json:"sandbox,omitempty"`
 	GraceMS int64         `json:"graceMs"`
-	// LingerMS is linger, except in tests that must not depend on the machine's speed.
+	// LingerMS is linger in milliseconds. Tests that must not depend on the machine's speed set
+	// another value.
 	LingerMS int64 `json:"lingerMs"`
 	// Keep means that the command's output is sent with the order, and that the supervisor waits
 	// for another order afterwards.

@@ -320,8 +320,8 @@ func (f *fakeServer) rename(m *message, old, name string) {
 	f.reply(m, map[string]any{"changes": changes})
 }
 
-// In the mode full, calls answers with one call from or to the first line of the file. In other
-// modes, it answers with no call.
+// calls answers with one call from or to the first line of the file if the mode is full, and with
+// an empty list otherwise.
 func (f *fakeServer) calls(m *message) {
 	out := []any{}
 	var p struct{ Item map[string]any }
