@@ -90,7 +90,7 @@ func (c *Command) End() []string {
 	return changed
 }
 
-// Changed returns what End would return now.
+// Changed returns the paths that End would return at this moment.
 func (c *Command) Changed() []string {
 	_, changed := c.look()
 	return changed

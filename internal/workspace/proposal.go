@@ -183,8 +183,8 @@ func (t *proposalTable) remove(isGone func(*proposal) bool) {
 	})
 }
 
-// change is one file of a proposal. Its offsets refer to the text of doc, or to text while
-// no document is open.
+// change is one file of a proposal. Its offsets refer to the text of doc, or to the field text
+// while no document is open.
 type change struct {
 	p           *proposal
 	op          Op

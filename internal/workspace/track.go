@@ -110,7 +110,7 @@ func touchesAny(h *hunk, splices []splice) bool {
 	})
 }
 
-// move shifts the hunks after a splice, and marks those whose text the splice touches as stale.
+// move shifts the hunks after a splice, and marks a hunk as stale if the splice touches its text.
 func (c *change) move(s splice, competed bool) (changed bool) {
 	delta, e := len(s.Text)-(s.End-s.Start), hunkTyped
 	if competed {

@@ -17,8 +17,8 @@ type Retention struct {
 	MaxBytes int64
 }
 
-// over reports whether a checkpoint must be removed: because of its age, or because total, the size
-// of all checkpoints in bytes, exceeds the limit.
+// over reports whether a checkpoint must be removed. This is the case if its age exceeds the limit,
+// or if total (the size of all checkpoints in bytes) does.
 func (r Retention) over(age time.Duration, total int64) bool {
 	return r.MaxAge > 0 && age > r.MaxAge || r.MaxBytes > 0 && total > r.MaxBytes
 }

@@ -141,8 +141,8 @@ func (in Intent) regions(f Format, n Noise) []shown {
 	return out
 }
 
-// write rewrites the region as the model writes it. file contains the lines of the region in the
-// file.
+// write rewrites the region as the model writes it. file contains the region's lines as they are in
+// the file.
 func (s *shown) write(n Noise, f Format, file []string) {
 	indents, margin := "", ""
 	for _, l := range s.oldSide() {
@@ -169,7 +169,8 @@ func (s *shown) write(n Noise, f Format, file []string) {
 	}
 }
 
-// means reports whether the shown text has a meaning other than the lines [lo,hi) of the file.
+// means reports whether the shown text could stand for lines other than the lines [lo,hi) of the
+// file.
 func (s *shown) means(n Noise, lines []string, lo, hi int) bool {
 	file := lines[lo:hi]
 	if !slices.Equal(s.oldSide(), file) && contains(lines, bare(s.oldSide()), -1) {
