@@ -15,7 +15,7 @@ func open(path string, flags int) (int, error) {
 		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
 		switch err {
 		case unix.EINTR, unix.EAGAIN:
-		case unix.ENOSYS, unix.EPERM: // kernels before 5.6, and seccomp filters that do not know the call
+		case unix.ENOSYS, unix.EPERM: // kernels before 5.6, and some seccomp filters
 			return syscall.Open(path, flags|unix.O_NOFOLLOW, 0)
 		default:
 			return fd, err
