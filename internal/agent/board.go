@@ -7,13 +7,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// board notifies waiters which turn a message went to and how a turn ended. The sink learns of the
-// end of a turn before board does. The lock of board is acquired after all other locks.
+// board lets callers wait for turns. It records which turn each message went to and how each turn
+// ended. The sink receives the end of a turn before board does. The lock of board is acquired after
+// all other locks.
 type board struct {
 	mu      sync.Mutex
 	closed  bool
 	live    map[string]bool // turns that have started and whose end has not been reported
-	running string          // the turn of live that started last
+	running string          // the turn in live that started last
 	last    string
 	ended   map[string]Turn
 	order   []string          // ended turns, oldest first

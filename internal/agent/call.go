@@ -62,8 +62,8 @@ func (c *callRun) execute() {
 	c.abandon()
 }
 
-// awaitGrace waits for done for as long as a tool may take to end. It reports whether done was
-// closed.
+// awaitGrace waits until done is closed or the grace period for ending a tool is over. It reports
+// whether done was closed.
 func awaitGrace(done chan struct{}) bool {
 	grace := time.NewTimer(toolcall.Grace)
 	defer grace.Stop()

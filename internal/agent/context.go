@@ -31,20 +31,22 @@ type ContextConfig struct {
 // Constants of the context reduction.
 const (
 	DefaultTrigger = 0.85
-	// TargetShare is the share of the window that a reduction aims at. It leaves enough room that
-	// the next reduction is not needed soon.
+	// TargetShare is the target size of a reduction, as a share of the window. It leaves enough
+	// room that the next reduction is not needed soon.
 	TargetShare = 0.60
-	// RecoveryShare is the share of the refused request's size that a forced reduction aims at.
+	// RecoveryShare is the target size of a forced reduction, as a share of the refused request's
+	// size.
 	RecoveryShare = 0.70
 	// ReserveShare is the share of the window that is kept for the reply, within the two bounds
 	// below.
 	ReserveShare = 0.13
 	MinReserve   = 4096
 	MaxReserve   = 16384
-	// FreeFloor is how many tokens are kept free in a turn with tools, if the window is large
-	// enough.
+	// FreeFloor is the number of tokens that are kept free in a turn with tools, if the window is
+	// large enough.
 	FreeFloor = 12000
-	// MaxRefusals is how often one call is reduced and resent before the turn fails.
+	// MaxRefusals is the number of times that one call is shortened and sent again before the turn
+	// fails.
 	MaxRefusals = 6
 	// MaxFruitless is how many unsuccessful reductions, or failed summaries, in a row open the
 	// breaker.
@@ -66,7 +68,8 @@ type budget struct {
 }
 
 // budget derives the sizes from the configured window or the one that the model reports. learned is
-// the window learned from a provider's refusal and limits it; 0 means that nothing was learned.
+// the window that was derived from a provider's refusal. A larger window is reduced to it. 0 means
+// that there was no refusal.
 func (c ContextConfig) budget(m Model, learned int) budget {
 	w := c.Window
 	if w == 0 {
@@ -114,8 +117,8 @@ func (s *Session) fit(t *turn) error {
 	return s.reduce(t.ctx, t, t.step, b, "")
 }
 
-// fitForced reduces the history after the provider's n-th refusal, even if the estimate says that
-// it fits.
+// fitForced reduces the history after the provider's n-th refusal, even if the history fits
+// according to the estimate.
 func (s *Session) fitForced(t *turn, refused *retry.Error, n int) error {
 	s.mu.Lock()
 	used := s.learnWindow(t.step, refused, n)

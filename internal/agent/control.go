@@ -21,7 +21,7 @@ type Prompt struct {
 	ClientMessageID string         // repeating the ID returns the same result
 	Author          string         // "": user
 	Pin             bool           // the message stays in the model's context after every reduction
-	// Options of the turn that the message starts; nil means the settings.
+	// Options for the turn that the message starts; nil means that the settings apply.
 	Options *TurnOptions
 	Meta    map[string]json.RawMessage
 }
@@ -81,7 +81,7 @@ const (
 	SteerQueued      = "queued"
 )
 
-// AbortRequest names what to abort.
+// AbortRequest contains the parameters of Abort.
 type AbortRequest struct {
 	TurnID string // "" means the running turn or Compact
 	Silent bool   // add no marker to the history
@@ -373,7 +373,8 @@ func (s *Session) abortLocked(silent bool, cause error) {
 	s.turn.cancel(cause)
 }
 
-// Continue starts a turn that continues from the history, or starts the first queued message.
+// Continue starts a turn that continues from the history, or a turn that begins with the first
+// queued message.
 func (s *Session) Continue() (turnID string, err error) {
 	s.mu.Lock()
 	turnID, err = s.continueLocked()
@@ -481,9 +482,10 @@ func (s *Session) goOnLocked() {
 	}
 }
 
-// Wait returns a turn once it has ended. This is the named turn or the turn to which the message
-// went. Without either, it is the running turn or, if none is running, the last one. If ctx ends
-// first, the turn's Status is running and the error is ctx's cause.
+// Wait waits until a turn has ended, and returns the turn. This is the turn with the ID turnID, or
+// the turn to which the message went. If both IDs are empty, it is the running turn or, if none is
+// running, the last one. If ctx ends first, the turn's Status is running and the error is ctx's
+// cause.
 func (s *Session) Wait(ctx context.Context, turnID, messageID string) (Turn, error) {
 	return s.board.wait(ctx, turnID, messageID)
 }

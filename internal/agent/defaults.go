@@ -15,9 +15,10 @@ const (
 	// MaxParallelCalls is the maximum number of read-only calls that run concurrently.
 	MaxParallelCalls = 8
 
-	// MaxRephrase is how often the model is asked to rephrase a filtered reply.
+	// MaxRephrase is the maximum number of times that the model is asked to rephrase a filtered
+	// reply.
 	MaxRephrase = 1
-	// MaxVetoes is how often hooks may veto the end of one turn.
+	// MaxVetoes is the maximum number of times that hooks may veto the end of one turn.
 	MaxVetoes = 10
 
 	// modelGrace is how long a model call may take to end after its context has ended.

@@ -25,7 +25,7 @@ func (f SinkFunc) Emit(sessionID string, e Event) { f(sessionID, e) }
 //	TurnStarted
 //	  ItemStarted (ItemUpdated | Delta)* ItemCompleted     items interleave
 //	  Retrying, Compacted                                  anywhere between
-//	TurnCompleted                                          nothing of the turn after it
+//	TurnCompleted                                          the last event of the turn
 //	StateChanged{idle}
 type Event = tool.SessionEvent
 
@@ -218,7 +218,8 @@ type SyncStore interface {
 	Sync() error
 }
 
-// Record is one line of a session's log. Exactly one pointer or Data is set, depending on Type.
+// Record is one line of a session's log. Depending on Type, exactly one of the pointers or Data is
+// set.
 type Record struct {
 	Type    RecordType       `json:"type"`
 	Message *message.Message `json:"message,omitempty"`

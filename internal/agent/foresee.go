@@ -30,7 +30,7 @@ type question struct {
 }
 
 // foreseeable reports whether the question about the call can be determined before the earlier
-// calls have run. It cannot if a hook could make the decision or change the arguments.
+// calls have run. This is not possible if a hook could make the decision or change the arguments.
 func (c *callRun) foreseeable() bool {
 	if c.prepared == nil || c.prepared.Subject == nil {
 		return false
@@ -91,7 +91,8 @@ func (c *callRun) askAhead(ctx context.Context) {
 }
 
 // answered waits for the user's answer to the advance question about this call. The answer is
-// invalid if earlier calls did not run as expected. In that case, again gives the reason.
+// invalid if earlier calls did not run as expected. In that case, the string again contains the
+// reason.
 func (c *callRun) answered() (d *tool.Decision, again string) {
 	a := c.question.ahead
 	if a == nil {

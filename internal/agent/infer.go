@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
-// infer makes one model call. It builds the request, tries models and attempts, and returns the
-// reply with the items into which it was streamed. No tool runs during the call.
+// infer makes one model call. It builds the request, tries the models in order with retries, and
+// returns the reply and the stream that showed the reply as items. No tool runs during the call.
 func (s *Session) infer(t *turn) (*Reply, *stream, error) {
 	t.phase = PhaseInference
 	oneShots := s.takeOneShots()
@@ -187,8 +187,8 @@ func (s *Session) callModels(t *turn, req *Request) (*Reply, *stream, error) {
 	return nil, nil, last
 }
 
-// tellFallback notifies the user why a fallback model answers. It reports a skipped provider once
-// per turn.
+// tellFallback explains to the user why a fallback model answers. It reports a skipped provider
+// once per turn.
 func (s *Session) tellFallback(t *turn, why error, to string) {
 	text := fmt.Sprintf("%v; trying %s", why, to)
 	if errors.Is(why, retry.ErrSkipped) {

@@ -56,7 +56,7 @@ func (j *journal) flush() error {
 	return nil
 }
 
-// sync is flush, but also waits until the records that must be on disk are synced.
+// sync is like flush, but also waits until the records that must be on disk are synced.
 func (j *journal) sync() error {
 	if err := j.flush(); err != nil {
 		return err

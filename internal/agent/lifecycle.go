@@ -80,7 +80,7 @@ func (s *Session) info() SessionInfo {
 	}
 }
 
-// sessionStarts calls the hooks of the session's start. It does so only once.
+// sessionStarts calls the hooks for the start of the session. It does so only once.
 func (s *Session) sessionStarts(t *turn) {
 	s.mu.Lock()
 	first := !s.hooks.started
@@ -101,7 +101,8 @@ func (s *Session) sessionStarts(t *turn) {
 	}
 }
 
-// ask is guard for a hook that returns a value. If the hook is abandoned, its value is discarded.
+// ask is like guard, for a hook that returns a value. If the hook is abandoned, its value is
+// discarded.
 func ask[T any](
 	s *Session,
 	ctx context.Context,
@@ -132,7 +133,7 @@ func (s *Session) tell(t *turn, text string) {
 	s.commitUserLocked(m)
 }
 
-// sessionEnds calls the hooks of the session's end if the hooks of its start were called.
+// sessionEnds calls the hooks for the end of the session if the hooks for its start were called.
 func (s *Session) sessionEnds(ctx context.Context) {
 	s.mu.Lock()
 	due := s.hooks.started
@@ -198,7 +199,7 @@ func (s *Session) beforePrompt(t *turn, m *message.Message) error {
 	return nil
 }
 
-// unseen returns messages to the list of those that the hooks have not seen.
+// unseen puts messages back into the list of messages that the hooks have not received.
 func (s *Session) unseen(t *turn, msgs []*message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,17 +10,17 @@ import (
 
 // Model answers requests. One value may serve many sessions concurrently.
 //
-// Generate sends one request and returns when the reply is complete. It passes each piece of the
-// reply to on as the piece arrives, in order and from the calling goroutine. on must not block. The
-// error is a *retry.Error, or the context's error if ctx has ended. Generate makes one attempt. The
-// engine handles retries, fallbacks and repairs that need a second call. Generate returns
-// immediately if ctx has ended.
+// Generate sends one request and returns when the reply is complete. It calls the function on with
+// each piece of the reply as the piece arrives, in order and from the calling goroutine. The
+// function on must not block. The error is a *retry.Error, or the context's error if ctx has ended.
+// Generate makes one attempt. The engine handles retries, fallbacks and repairs that need a second
+// call. Generate returns immediately if ctx has ended.
 type Model interface {
 	Generate(ctx context.Context, req *Request, on func(Delta)) (*Reply, error)
 	Info() ModelInfo
 }
 
-// ModelInfo describes a model's abilities. Zero values mean unknown.
+// ModelInfo describes a model's capabilities. Zero values mean unknown.
 type ModelInfo struct {
 	ID            string
 	Name          string // name that the provider displays

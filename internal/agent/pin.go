@@ -134,8 +134,8 @@ func (s *Session) withholdPinLocked(m *message.Message) {
 	s.conv.pins.recount(s.conv.messages)
 }
 
-// showPinnedLocked returns messages to the view that were pinned after a reduction had removed
-// them. A commit is not necessary, because restoring the session does the same.
+// showPinnedLocked puts messages back into the view if they were pinned after a reduction had
+// removed them. A commit is not necessary, because restoring the session does the same.
 func (s *Session) showPinnedLocked() {
 	if msgs := s.withPinnedLocked(s.conv.view.msgs); !slices.Equal(msgs, s.conv.view.msgs) {
 		s.conv.view.msgs, s.conv.view.paired = msgs, 0
@@ -143,8 +143,8 @@ func (s *Session) showPinnedLocked() {
 	}
 }
 
-// withPinnedLocked returns msgs, a view, with every message that the user pinned, complete and in
-// its original position. Messages that were sent pinned are never missing.
+// withPinnedLocked adds every message that the user pinned to the view msgs, complete and in its
+// original position, and returns the result. Messages that were sent pinned are never missing.
 func (s *Session) withPinnedLocked(msgs []*message.Message) []*message.Message {
 	if !slices.Contains(slices.Collect(maps.Values(s.conv.pins.changed)), true) {
 		return msgs

@@ -121,7 +121,7 @@ func asksRecall(m *message.Message) bool {
 		func(c *message.ToolCall) bool { return c.Name == recallName })
 }
 
-// matchAll returns the best position to show in a text that contains all words. This is where the
+// matchAll returns the offset in text around which a passage should be shown. This is where the
 // words occur together as in the query, or otherwise where the rarest word occurs. It returns -1 if
 // a word is missing.
 func matchAll(text string, words []string) int {
@@ -142,7 +142,7 @@ func matchAll(text string, words []string) int {
 	return min(at, len(text)) // the lower-case text may be longer than the original
 }
 
-// passage returns the part of a text around a position.
+// passage returns the part of text around an offset.
 func passage(text string, at int) string {
 	from := max(0, at-recallContext/3)
 	to := min(len(text), from+recallContext)

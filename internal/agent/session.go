@@ -107,7 +107,7 @@ type entry struct {
 }
 
 // NewSession returns an idle session, or a paused one if it was stored paused. It has no goroutine
-// until a turn starts, but must be closed even so.
+// until a turn starts, but it must always be closed.
 func NewSession(opts Options) *Session {
 	if opts.NewID == nil {
 		opts.NewID = randomID
@@ -176,8 +176,9 @@ func (s *Session) SetTitle(title string) {
 	s.changedLocked()
 }
 
-// UpdateTitle sets the title to the result of title. The session's lock is held while title runs,
-// so that an older title cannot replace one that another caller sets at the same time.
+// UpdateTitle sets the title to the string that the function title returns. The session's lock is
+// held while the function runs, so that an older title cannot replace one that another caller sets
+// at the same time.
 func (s *Session) UpdateTitle(title func() string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ const startHold = 2 * time.Millisecond
 // The sessions of a process share one Starts. It is safe for concurrent use.
 type Starts struct{ places chan struct{} }
 
-// NewStarts returns a Starts for n turns at a time.
+// NewStarts returns a Starts that lets n turns start concurrently.
 func NewStarts(n int) *Starts { return &Starts{places: make(chan struct{}, n)} }
 
 // enter waits for a slot, or until ctx ends. leave releases the slot and may be called more than

@@ -33,13 +33,13 @@ const (
 	runRunning                          // a turn runs
 	runPausing                          // a turn runs until its next boundary
 	runAborting                         // an aborted turn is ending
-	runHalting                          // the same, but the session is paused afterwards
+	runHalting                          // like runAborting, but the session is paused afterwards
 	runCompacting                       // Compact runs
-	runCompactingPaused                 // the same, but the session is paused afterwards
+	runCompactingPaused                 // like runCompacting, but the session is paused afterwards
 	runClosing                          // the last turn or Compact is ending
-	runClosingPaused                    // the same, for a paused session
+	runClosingPaused                    // like runClosing, for a paused session
 	runClosed                           // nothing runs, and nothing will run
-	runClosedPaused                     // the same, for a paused session
+	runClosedPaused                     // like runClosed, for a paused session
 	runStates           = iota
 )
 

@@ -11,7 +11,8 @@ import (
 )
 
 // stream converts the deltas of one attempt to items. Each run of text or reasoning and each tool
-// call becomes an item. The lock of stream is held during emits, so that nothing follows close.
+// call becomes an item. stream holds its lock while it emits an event, so that no event follows
+// close.
 type stream struct {
 	s         *Session
 	t         *turn

@@ -8,7 +8,7 @@ import (
 )
 
 // cutArgs returns a copy of m in which long strings in the arguments of calls are cut, or nil if
-// there are none.
+// there are no long strings.
 func cutArgs(m *message.Message) *message.Message {
 	long := false
 	for _, c := range m.ToolCalls() {

@@ -10,14 +10,14 @@ import (
 // The weights of the estimate, in tokens. The provider's own counts calibrate it (Meter).
 const (
 	bytesPerToken  = 4    // bytes of ASCII text in a token
-	tokensMessage  = 4    // tokens that each message adds to its content
-	tokensCall     = 12   // tokens that each tool call adds to its content
+	tokensMessage  = 4    // overhead of each message, in addition to its content
+	tokensCall     = 12   // overhead of each tool call, in addition to its content
 	tokensImage    = 1200 // tokens for an image of unknown size
 	tokensWideRune = 1.0  // tokens of a Chinese, Japanese or Korean rune, or of an emoji
 	tokensRune     = 0.5  // tokens of any other rune beyond ASCII
 )
 
-// Text estimates the tokens of a text.
+// Text estimates the number of tokens in s.
 func Text(s string) int {
 	ascii, other, wide := 0, 0, 0
 	for i := 0; i < len(s); {
@@ -40,7 +40,7 @@ func Text(s string) int {
 	return int(t)
 }
 
-// Tokens estimates the tokens of a message. The message caches the estimate.
+// Tokens estimates the number of tokens in a message. The message caches the estimate.
 func Tokens(m *message.Message) int { return m.Measured(count) }
 
 func count(m *message.Message) int {
@@ -64,7 +64,7 @@ func count(m *message.Message) int {
 	return n
 }
 
-// Total estimates the tokens of several messages.
+// Total estimates the number of tokens in several messages.
 func Total(msgs []*message.Message) int {
 	n := 0
 	for _, m := range msgs {
@@ -113,10 +113,9 @@ func (c *Meter) SetOverhead(tokens int) {
 	c.stored = stored{}
 }
 
-// Restored passes to the meter the provider's count that is stored with a reply: the input and
-// output tokens, and the estimates for the messages before the reply and for the reply itself.
-// Without that count, a restarted session would have only the uncalibrated estimate until its next
-// reply.
+// Restored gives the meter the provider's count that is stored with a reply: the input and output
+// tokens, and the estimates for the messages before the reply and for the reply itself. Without
+// that count, a restarted session would have only the uncalibrated estimate until its next reply.
 func (c *Meter) Restored(input, output, before, reply int) {
 	if input <= 0 {
 		return
@@ -142,8 +141,8 @@ func (c *Meter) Counted(input, output, replyEstimate int) {
 }
 
 // Refused records that a provider refused a call because it was too long for the window. It
-// corrects the estimate accordingly. If the call is far too short for that, it changes nothing,
-// because then the window is smaller than assumed.
+// corrects the estimate accordingly. If the call was far too short to exceed the window, Refused
+// changes nothing, because the actual window is smaller than assumed.
 func (c *Meter) Refused(window int) {
 	est := c.overhead + c.estimate
 	if window <= 0 || est <= 0 || c.Used() > window || float64(window) > maxRatio*float64(est) {

@@ -33,8 +33,8 @@ func (in *Input) recentBudget() int {
 	return min(max(in.Target/recentShare, min(recentMin, in.Target/2)), recentMax)
 }
 
-// turnSummaries replaces old turns that ended without an error by a line or two, oldest first.
-// Rules derive the lines from the contents of the turns.
+// turnSummaries replaces old turns that ended without an error with summaries of one or two lines,
+// oldest first. The summaries are derived from the turns by rules, without a model.
 type turnSummaries struct{}
 
 func (turnSummaries) Name() string { return TurnSummaries }

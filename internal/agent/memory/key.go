@@ -21,8 +21,8 @@ func keyOf(content string) string {
 	return key + "-" + same(content)[:6]
 }
 
-// same returns a hash of a content. Contents that differ only in case, white space, and punctuation
-// at either end have the same hash.
+// same returns a hash of a memory's content. Two contents that differ only in case, white space,
+// and punctuation at either end have the same hash.
 func same(content string) string {
 	words := strings.Fields(strings.ToLower(content))
 	text := strings.TrimFunc(strings.Join(words, " "), func(r rune) bool {

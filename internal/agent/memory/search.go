@@ -203,7 +203,7 @@ func quoted(terms []string, sep, suffix string) string {
 	return strings.Join(out, sep)
 }
 
-// tellingTerms returns the words without those that occur in no memory or in too many memories.
+// tellingTerms returns the words except those that occur in no memory or in too many memories.
 func tellingTerms(ctx context.Context, db *sql.DB, terms []string) ([]string, error) {
 	var telling []string
 	for _, t := range terms {

@@ -10,8 +10,8 @@ import "math/bits"
 const (
 	// sketchFrom is the minimum number of memories for which sketches save time.
 	sketchFrom = 2048
-	// candidates is how many vectors are compared exactly. The result is exact unless one of the
-	// best few is not among the likeliest 768.
+	// candidates is the number of vectors that are compared exactly. The search result is exact if
+	// the best matches are among these vectors.
 	candidates = 768
 )
 

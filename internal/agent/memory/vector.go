@@ -29,7 +29,7 @@ type embedding struct {
 	packed []byte
 }
 
-// embed returns the embedding of a text.
+// embed returns the embedding of text.
 func (s *Store) embed(ctx context.Context, text string) embedding {
 	if s.opts.Embedder == nil {
 		return embedding{}
@@ -230,9 +230,9 @@ type likeness struct {
 	cos float64
 }
 
-// nearest compares vectors with a query. It compares only the vectors at the indexes in places that
-// wanted accepts. If places is nil, it considers all indexes. It also returns how many vectors it
-// compared.
+// nearest compares vectors with a query. It compares only vectors for which wanted returns true
+// and, unless places is nil, only vectors whose indexes are in places. It also returns the number
+// of vectors that it compared.
 func nearest(all []vector, places []int, packed []byte, wanted func(*vector) bool) (near []likeness,
 	compared int) {
 	compare := func(v *vector) {

@@ -1,5 +1,5 @@
 // Package message defines the data of the agent's history: messages, their content blocks, tool
-// calls and usage. Its only behavior is copying and reading. It does not depend on a provider, an
+// calls and usage. Its methods only read and copy this data. It does not depend on a provider, an
 // editor or a file.
 //
 // A committed *Message is immutable and may be shared between goroutines. To change one, make a

@@ -2,8 +2,8 @@ package message
 
 import "unicode/utf8"
 
-// ValidUTF8 replaces each invalid byte of s with U+FFFD. If a text is split at any byte, the parts
-// together give the same result as the whole text.
+// ValidUTF8 replaces each invalid byte of s with U+FFFD. If s is split at any byte and the parts
+// are converted separately, the result is the same.
 func ValidUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s

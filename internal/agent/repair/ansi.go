@@ -37,8 +37,8 @@ const stringStarts = "]PX^_"
 // byte.
 const charsetStarts = "()*+-./#% "
 
-// escapeLen returns the length of the sequence at the start of s, which begins with ESC. No string
-// sequence ends before the offset clear.
+// escapeLen returns the length of the sequence at the start of s, which begins with ESC. clear is
+// an offset before which no string sequence ends.
 func escapeLen(s string, clear int) int {
 	if len(s) < 2 {
 		return len(s)
@@ -76,8 +76,8 @@ func csiLen(s string) int {
 // swallow the reply.
 const maxString = 4096
 
-// stringLen returns the length of a string sequence up to BEL or ST, or 0 if neither follows. It
-// searches from offset clear.
+// stringLen returns the length of a string sequence up to BEL or ST, or 0 if neither follows. clear
+// is the offset at which it starts searching for them.
 func stringLen(s string, clear int) int {
 	for i := clear; i < len(s) && i < maxString; i++ {
 		if s[i] == 0x07 {
@@ -90,7 +90,7 @@ func stringLen(s string, clear int) int {
 	return 0
 }
 
-// ANSIStream strips escape sequences from a text that arrives in pieces. A piece may end within a
+// ANSIStream strips escape sequences from text that arrives in pieces. A piece may end within a
 // sequence. The zero value is ready to use.
 type ANSIStream struct{ held string }
 

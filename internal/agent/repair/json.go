@@ -36,8 +36,8 @@ func fix(raw string) fixed {
 	return fixed{value: p.out, ok: true, cut: p.cut, cutString: p.cutString}
 }
 
-// fixArgs repairs arguments. An empty text means the empty object, and an object may be encoded as
-// a string.
+// fixArgs repairs arguments. An empty string is converted to an empty object. The arguments may
+// also be an object that is encoded as a string.
 func fixArgs(raw string) fixed {
 	if strings.TrimSpace(raw) == "" {
 		return fixed{value: json.RawMessage("{}"), ok: true}
@@ -189,7 +189,7 @@ func (p *parser) value() bool {
 	return p.bare()
 }
 
-// members parses an object's members and the closing brace. top means that there are no braces.
+// members parses an object's members and the closing brace. If top is set, there are no braces.
 func (p *parser) members(top bool) bool {
 	p.out = append(p.out, '{')
 	for n := 0; ; n++ {
@@ -337,8 +337,8 @@ func (p *parser) str(open string, key bool) bool {
 	return true
 }
 
-// closes reports whether a quote before i ends its string, which depends on the text that follows.
-// A quote that does not end the string is part of its text.
+// closes reports whether the quote just before i ends its string. This depends on the text after
+// the quote. A quote that does not end the string is part of its text.
 func (p *parser) closes(i int, key bool) bool {
 	newline := false
 	for i < len(p.s) && (p.s[i] == ' ' || p.s[i] == '\t' || p.s[i] == '\n' || p.s[i] == '\r') {
@@ -413,7 +413,7 @@ var words = map[string]string{
 	"Infinity": "null",
 }
 
-// bare parses a text without quotes: a number, a word, or other text.
+// bare parses an unquoted value: a number, a word, or other text.
 func (p *parser) bare() bool {
 	start := p.i
 	for p.i < len(p.s) && !strings.ContainsRune(",}]{[\n\"", rune(p.s[p.i])) {

@@ -60,8 +60,8 @@ func (s *scanner) mayBegin(i int) bool {
 		isWord(rest[0]))
 }
 
-// jsonAt tries the JSON at text[start:end] as a call, or as the arguments of a tool named before
-// it.
+// jsonAt tries to parse the JSON in text[start:end] as a call, or as the arguments of a tool that
+// is named before it.
 func (s *scanner) jsonAt(start, end int) {
 	raw := s.text[start:end]
 	if namesCall(raw) {
@@ -221,15 +221,15 @@ func matching(s string, budget *int) int {
 	return 0
 }
 
-// namesCall reports whether a JSON text contains one of the words of which every call has at least
-// one.
+// namesCall reports whether JSON text contains one of the keywords of calls. Every call contains at
+// least one of these keywords.
 func namesCall(text string) bool {
 	return strings.Contains(text, "name") || strings.Contains(text, "function") ||
 		strings.Contains(text, "tool")
 }
 
-// callsIn parses the calls in a JSON text, in any of the usual shapes. If tagged is set, the text
-// is in an explicit form, in which arguments may be missing.
+// callsIn parses the calls in JSON text, in any of the usual shapes. If tagged is set, the text is
+// in an explicit form, in which arguments may be missing.
 func callsIn(text string, tagged bool) []parsed {
 	if !namesCall(text) {
 		return nil

@@ -207,7 +207,7 @@ func speaksOfExample(line string) bool {
 	return false
 }
 
-// maxFound limits the calls in one reply. No model intends to make more.
+// maxFound limits the number of calls in one reply. No model intends to make more.
 const maxFound = 256
 
 // maxTries limits, for each form, how many pieces of one reply are tried as calls. Otherwise, a
@@ -286,7 +286,8 @@ func (s *scanner) accepted() []found {
 	return list
 }
 
-// isFiller reports whether a text has no content: white space, closing tags and special tokens.
+// isFiller reports whether text has no content, which means that it consists only of white space,
+// closing tags and special tokens.
 func isFiller(text string) bool {
 	text = strings.TrimSpace(text)
 	for len(text) > 0 {

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// Shown determines how much of a streaming text can be shown. The shown text is always a prefix of
-// the text that remains after Normalize. It contains no escape sequences. If calls are searched in
-// the text, it ends where a call may begin. Use one Shown for each block of text.
+// Shown determines how much of a block of text can be shown while the text arrives. The shown text
+// is always a prefix of the text that remains after Normalize. It contains no escape sequences. If
+// the text is searched for calls, the shown text ends where a call may begin. Use one Shown for
+// each block of text.
 type Shown struct {
 	ansi  *ANSIStream
 	lines *callGate
@@ -93,7 +94,7 @@ func (g *callGate) pass(n int) string {
 	return out
 }
 
-// line reports whether a complete line, or the rest of one, does not contain a call.
+// line reports whether a complete line, or the rest of a line, contains no call.
 func (g *callGate) line(line string) bool {
 	text := strings.TrimLeft(line, " \t")
 	if !g.mid && strings.HasPrefix(text, "```") {

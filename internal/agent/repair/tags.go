@@ -11,13 +11,13 @@ import (
 // between them is parsed.
 type tagForm struct {
 	open string
-	// The first of these ends the form; empty means the next opening or the end of the text.
+	// The first of these ends the form; empty means the next opening tag or the end of the text.
 	close []string
 	read  func(name, body string) []parsed
 	named bool // whether the opening tag continues with a name up to ">"
 }
 
-// tagForms are the explicit forms. If one opening is a prefix of another, the longer one comes
+// tagForms are the explicit forms. If one opening tag is a prefix of another, the longer one comes
 // first.
 var tagForms = []tagForm{
 	{open: "<tool_call>", close: []string{"</tool_call>"}, read: readToolCall}, // Hermes, Qwen, GLM
@@ -158,7 +158,8 @@ func (s *scanner) widen(start, end int) (int, int) {
 	return start, end
 }
 
-// usedBy returns the length of the leading JSON in a text, or of the whole text if there is none.
+// usedBy returns the length of the JSON at the start of body, or the length of body if it does not
+// start with JSON.
 func usedBy(body string) int {
 	i := strings.IndexAny(body, "{[(")
 	if i < 0 {
@@ -179,7 +180,7 @@ func usedBy(body string) int {
 
 var parameterTag = lazyregexp.New(`<(?:parameter|param|arg)(?:=|\s+name=)["']?([^>"']+)["']?\s*>`)
 
-// maxParameters limits the parameters of one call.
+// maxParameters limits the number of parameters in one call.
 const maxParameters = 256
 
 // readNamed parses the body of a form that names its tool: parameters in tags, or JSON.
@@ -226,7 +227,7 @@ func taggedParameters(body string) (json.RawMessage, bool) {
 }
 
 // tagValue converts a parameter's value. A JSON scalar, list or object on one line keeps its type.
-// Everything else is a string, including a text of several lines, such as a file's content.
+// Everything else is a string, including text of several lines, such as a file's content.
 func tagValue(value string) json.RawMessage {
 	trimmed := strings.TrimSpace(value)
 	if trimmed != "" && !strings.ContainsAny(trimmed, "\n") && trimmed[0] != '"' &&

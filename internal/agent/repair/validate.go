@@ -33,7 +33,7 @@ const (
 // The thresholds of the validator.
 const (
 	tentativeWords   = 40 // a planning note has fewer words than this
-	repetitiveWords  = 10 // minimum for a comparison by overlap, for both replies
+	repetitiveWords  = 10 // minimum length of both replies for a comparison by overlap
 	repetitiveShare  = .8 // share of the shorter reply's words that both have in common
 	reasoningRunes   = 5
 	reasoningVisible = 2 // maximum number of visible words in a reply that is only reasoning
@@ -125,14 +125,14 @@ func reasoningText(m *message.Message) string {
 	return strings.TrimSpace(s.String())
 }
 
-// isBlank reports whether a text has no visible content.
+// isBlank reports whether text has no visible content.
 func isBlank(text string) bool {
 	return strings.IndexFunc(text,
 		func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsPrint(r) }) < 0
 }
 
-// LooksTruncated reports whether a text seems to have been cut off. Signs are an unclosed code
-// fence, or a text that ends with an ellipsis, a comma or a dash.
+// LooksTruncated reports whether text seems to have been cut off. Signs are an unclosed code fence,
+// or a text that ends with an ellipsis, a comma or a dash.
 func LooksTruncated(text string) bool {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	if text == "" {
@@ -146,9 +146,9 @@ func LooksTruncated(text string) bool {
 		!strings.HasSuffix(text, "---")
 }
 
-// repeats reports whether a reply repeats an earlier one. It does if both are equal except for case
-// and spacing. If both are long enough, it also does if most words are the same. A short reply that
-// is given twice does not count.
+// repeats reports whether a reply repeats an earlier one. This is the case if they are equal except
+// for case and spacing, or if both are long enough and most of their words are the same. A short
+// reply that is given twice does not count.
 func repeats(text, previous string) bool {
 	a, b := strings.Fields(strings.ToLower(text)), strings.Fields(strings.ToLower(previous))
 	if len(a) == 0 || len(b) == 0 {
@@ -186,7 +186,7 @@ var planning = []string{
 	"alright, let", "sure, let me", "great, let me", "looking at ", "checking ", "going to ",
 }
 
-// isTentative reports whether a text only announces the next step.
+// isTentative reports whether text only announces the next step.
 func isTentative(text string) bool {
 	if text == "" || len(strings.Fields(text)) >= tentativeWords || strings.Contains(text, "```") ||
 		strings.HasSuffix(text, "?") {

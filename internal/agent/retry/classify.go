@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// maxMessage bounds, in bytes, how much of a provider's text is part of an error.
+// maxMessage is the maximum number of bytes of a provider's text in an error.
 const maxMessage = 600
 
 // Classify converts a failed model call to a typed error. It uses the HTTP status (0: no response),
@@ -221,7 +221,7 @@ func kindOfText(text string) Kind {
 	return Transient
 }
 
-// isOverflow reports whether a text describes an overflow of the context, and not an output limit
+// isOverflow reports whether text describes an overflow of the context, and not an output limit
 // that was set too high.
 func isOverflow(text string) bool {
 	if strings.Contains(text, "max_tokens") &&
@@ -410,8 +410,8 @@ func seconds(s string) time.Duration {
 var secret = lazyregexp.New(`(?i)\b(?:sk|pk|gsk|xai|key|AIza|ghp|hf)[-_][A-Za-z0-9_\-*.]{8,}|` +
 	`AIza[A-Za-z0-9_\-]{20,}|bearer\s+[A-Za-z0-9_\-.=+/]{8,}`)
 
-// Redact replaces the parts of a text that look like API keys. Call it for every text that will be
-// shown to the user.
+// Redact replaces the parts of s that look like API keys. Call it for all text that will be shown
+// to the user.
 func Redact(s string) string { return secret().ReplaceAllString(s, "[redacted]") }
 
 // shown returns an error's text in the form that clients receive.

@@ -34,8 +34,8 @@ func Default() Policy {
 		MaxDelay: DefaultMaxDelay, Jitter: DefaultJitter}
 }
 
-// Next reports whether to make retry number attempt (starting at 1) after err, and after which
-// delay.
+// Next reports whether to retry after err, and after which delay. attempt is the number of this
+// retry, starting at 1.
 func (p Policy) Next(attempt int, err error) (time.Duration, bool) {
 	e := As(err)
 	if attempt > p.MaxRetries || e == nil || !Retryable(e.Kind) || errors.Is(e, ErrSkipped) {
@@ -44,8 +44,8 @@ func (p Policy) Next(attempt int, err error) (time.Duration, bool) {
 	return p.Delay(attempt, err), true
 }
 
-// Delay returns how long to wait before retry number attempt (starting at 1). The delay that the
-// provider requests takes precedence over the backoff, but not over MaxDelay.
+// Delay returns how long to wait before a retry. attempt is the number of this retry, starting at
+// 1. The delay that the provider requests takes precedence over the backoff, but not over MaxDelay.
 func (p Policy) Delay(attempt int, err error) time.Duration {
 	limit := p.MaxDelay
 	if limit <= 0 {

@@ -119,7 +119,7 @@ func writeMessage(b *strings.Builder, m *message.Message) {
 	}
 }
 
-// fenced puts a text into a code fence that nothing in the text can close.
+// fenced puts text into a code fence that nothing in the text can close.
 func fenced(text, language string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

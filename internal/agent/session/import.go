@@ -13,13 +13,13 @@ import (
 // MaxImport limits the input of Import, in bytes.
 const MaxImport = 64 << 20
 
-// ErrForeign reports that a text is not a session in a format that Import supports.
+// ErrForeign reports that the input is not a session in a format that Import supports.
 var ErrForeign = errors.New("not a session: expected the JSON of an export, a session's .jsonl file, or a list of chat messages {role, content} in the format of model APIs")
 
-// Import creates a session from a text: an export, a session's file, or a list of chat messages
-// from another program. It imports only the conversation and its title, but not the working
-// directory or settings, which include rules and instructions. Unpaired calls get results. The
-// problems report what was omitted.
+// Import creates a session from text: an export, a session's file, or a list of chat messages from
+// another program. It imports only the conversation and its title, but not the working directory or
+// settings, which include rules and instructions. Unpaired calls get results. The problems report
+// what was omitted.
 func (l *Library) Import(text []byte) (*Session, []Problem, error) {
 	if len(text) > MaxImport {
 		return nil, nil, fmt.Errorf("importing a session: it has %d bytes; the limit is %d",

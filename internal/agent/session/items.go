@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Items returns the completed items of the history whose number is above since, in the order of
+// Items returns the completed items of the history with numbers greater than since, in the order of
 // their numbers. It reads them from the log, because a loaded session does not keep them in memory.
 func (s *Session) Items(since uint64) ([]Item, error) {
 	refs, pending, in := s.itemRefs(since)

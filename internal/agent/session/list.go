@@ -16,7 +16,7 @@ const DefaultLimit = 50
 
 // Query selects sessions. The zero value selects the newest ones that are not archived.
 type Query struct {
-	Text     string // searched in titles and messages, ignoring case
+	Text     string // text to find in titles and messages, ignoring case
 	Archived bool   // list archived sessions instead of unarchived ones
 	Cursor   string // cursor from an earlier page
 	Limit    int    // 0 means DefaultLimit, negative means all
@@ -24,7 +24,7 @@ type Query struct {
 
 // List returns sessions, most recently updated first. If there are more sessions, it also returns a
 // cursor. Sessions without messages are omitted unless they are open here. List reads a log only if
-// it is newer than its index or a text is searched.
+// the log is newer than its index or if q.Text is set.
 func (l *Library) List(q Query) ([]Entry, string, error) {
 	all, err := l.entries()
 	if err != nil {

@@ -18,12 +18,13 @@ const (
 	// MaxBytes bounds one session's log. When the limit is reached, nothing is stored and writes
 	// return ErrFull.
 	MaxBytes = 512 << 20
-	// seqBlock is how many notification numbers are reserved at a time. After a crash the numbers
-	// continue above the reserved ones, so that none is used twice.
+	// seqBlock is the size of the blocks in which notification numbers are reserved. After a crash
+	// the numbers continue above the reserved ones, so that none is used twice.
 	seqBlock = 4096
-	// indexEvery is how many bytes may be added to the log before the index is written again.
+	// indexEvery is the number of bytes that may be added to the log before the index is written
+	// again.
 	indexEvery = 64 << 10
-	// maxHeld is how many items may wait for their messages.
+	// maxHeld is the maximum number of items that wait for their messages.
 	maxHeld = 512
 )
 
@@ -54,8 +55,8 @@ type Session struct {
 	seq      atomic.Uint64 // the last used number
 	reserved atomic.Uint64
 	entry    atomic.Pointer[Entry]
-	// Whether the session holds the writer's lock. It is for readers that must not wait for the
-	// disk.
+	// writer reports whether the session holds the writer's lock, for readers that must not wait
+	// for the disk.
 	writer atomic.Bool
 
 	mu      sync.Mutex

@@ -54,8 +54,8 @@ func (l *Library) spareFiles() []os.DirEntry {
 	return files
 }
 
-// Elsewhere returns the file in which the session is stored, and the reason, if it is not in the
-// library's own folder. Such a session is not listed later.
+// If the session is not stored in the library's own folder, Elsewhere returns the file in which it
+// is stored, and the reason. Such a session is not listed later.
 func (s *Session) Elsewhere() (path string, why error) {
 	s.lib.mu.Lock()
 	why = s.lib.spare[s.id]

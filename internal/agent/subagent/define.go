@@ -9,9 +9,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// ParseAgent parses an agent in Markdown. It begins with front matter between lines of three dashes
-// (name, description, model, thinking, tools, profile, maxModelCalls). The instructions follow.
-// name is the default name of the agent.
+// ParseAgent parses an agent's definition in Markdown. The definition begins with front matter
+// between lines of three dashes (name, description, model, thinking, tools, profile,
+// maxModelCalls). The instructions follow. name is the default name of the agent.
 func ParseAgent(name string, data []byte) (Agent, error) {
 	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\r\n"),
 		[]byte("\n"))
