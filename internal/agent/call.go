@@ -186,7 +186,8 @@ func (c *callRun) timeout() time.Duration {
 	return toolcall.Timeout(&c.reg.Spec, c.step.ToolTimeout)
 }
 
-// spill stores a result that is too long for the model.
+// spill returns the function that stores a result that is too long for the model, or nil if the
+// session has none.
 func (c *callRun) spill() func(text string) (path string, err error) {
 	if c.s.opts.Spill == nil {
 		return nil

@@ -22,7 +22,7 @@ type ContextConfig struct {
 	Window   int      // in tokens; 0 means the model's window or, if that is unknown, no limit
 	Reserve  int      // tokens kept free for the reply, at most a quarter of the window
 	Trigger  float64  // share of the window at which the history is reduced
-	Target   float64  // share of the window that a reduction aims at
+	Target   float64  // target size of a reduction, as a share of the window
 	Recent   int      // tokens of the latest messages that are neither summarized nor dropped
 	Reducers []string // names of the reducers, or of a single strategy; empty means adaptive
 	Summary  Model    // writes summaries; nil means the session's first model

@@ -188,7 +188,8 @@ func (s *Session) userMessage(content []message.Block, author string) *message.M
 	return m
 }
 
-// pin marks a message that no reduction of the context may remove or shorten.
+// If on is set, pin marks a message as pinned, so that no reduction of the context removes or
+// shortens it.
 func pin(m *message.Message, on bool) {
 	if on {
 		m.Meta = maps.Clone(m.Meta)

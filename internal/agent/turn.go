@@ -395,7 +395,7 @@ func (s *Session) markAbortLocked(t *turn) {
 	s.commitLocked(m, false)
 }
 
-// maxPartial bounds, in bytes, how much of a reply the history keeps if the reply was stopped
+// maxPartial is the maximum number of bytes that the history keeps of a reply that was stopped
 // because it was too long.
 const maxPartial = 64 << 10
 

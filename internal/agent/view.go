@@ -52,9 +52,9 @@ func (v *view) restore(all []*message.Message, commits []*Commit) {
 	v.restoreCount(len(v.msgs) - newer)
 }
 
-// restoreCount passes the count of the newest reply that a provider counted to the meter. Counts of
-// replies before index from are ignored, because a reduction has since replaced the history that
-// they refer to.
+// restoreCount gives the meter the provider's token count for the newest reply that has one. Counts
+// of replies before the index from are ignored, because a reduction has since replaced the history
+// that they refer to.
 func (v *view) restoreCount(from int) {
 	for i := len(v.msgs) - 1; i >= from; i-- {
 		m := v.msgs[i]
@@ -66,8 +66,8 @@ func (v *view) restoreCount(from int) {
 	}
 }
 
-// replace makes a commit's replacement the beginning of the view. It returns how many messages of
-// the view follow the replacement. Messages that have only an ID are looked up in the log.
+// replace makes a commit's replacement the beginning of the view. It returns the number of messages
+// in the view that follow the replacement. Messages that have only an ID are looked up in the log.
 func (v *view) replace(all []*message.Message, c *Commit) (newer int) {
 	i := slices.IndexFunc(all, func(m *message.Message) bool { return m.ID == c.Through })
 	if i < 0 {

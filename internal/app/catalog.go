@@ -38,7 +38,7 @@ type modelCatalog struct {
 	path string
 	log  *slog.Logger // nil means that nothing is logged
 
-	ctx  context.Context // closed when close is called
+	ctx  context.Context // canceled by close
 	stop context.CancelFunc
 	wait sync.WaitGroup
 

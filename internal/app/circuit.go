@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	// circuitFailures is how many calls in a row must fail before a provider is skipped.
+	// circuitFailures is the number of consecutive calls that must fail before a provider is
+	// skipped.
 	circuitFailures = 5
-	// circuitPause is how long the provider is then skipped.
+	// circuitPause is the time for which the provider is then skipped.
 	circuitPause = 30 * time.Second
 )
 
@@ -100,8 +101,9 @@ type guardedModel struct {
 	ref     string
 	circuit *circuit
 	allowed func() error // returns the reason why the provider may not get a prompt, or nil
-	// otherwise is set if a model of another provider can answer instead. If there is none, the
-	// model is called even if its provider keeps failing, because the user has no alternative.
+	// The field otherwise is set if a model of another provider can answer instead. If there is
+	// none, the model is called even if its provider keeps failing, because the user has no
+	// alternative.
 	otherwise bool
 }
 

@@ -83,7 +83,7 @@ type coreOptions struct {
 	stateDir   string
 	whole      bool         // whether the whole home folder may be the workspace
 	terminal   acp.Terminal // nil if the editor provides no terminals
-	// Shared by all connections; nil means that turns start without a limit.
+	// starts is shared by all connections; nil means that turns start without a limit.
 	starts *agent.Starts
 	// wrapChild changes the engine's options for a sub-agent's session. If wrapChild is nil, the
 	// options stay as they are.

@@ -19,7 +19,8 @@ const (
 	acceptLabel = "Accept"
 	// skipLabel is the answer that skips an optional field.
 	skipLabel = "Skip"
-	// maxAsked is how often the user is asked for a field if the answers are invalid.
+	// maxAsked is the maximum number of times that the user is asked for a field if the answers are
+	// invalid.
 	maxAsked = 3
 )
 

@@ -26,8 +26,8 @@ func (f *folders) file(name ...string) string {
 // spill returns the folder for a session's outputs that were too long for the model.
 func (f *folders) spill(session string) string { return f.file("spill", session) }
 
-// spillTo returns a function for texts that are too long for the model. The function removes
-// secrets from such a text and stores it in a file that the session's tools can read.
+// spillTo returns a function for text that is too long for the model. The function removes secrets
+// from the text and stores it in a file that the session's tools can read.
 func (f *folders) spillTo(
 	session string,
 	redact func([]byte) []byte,

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// Redactor removes secrets from texts.
+// Redactor removes secrets from text.
 type Redactor = policy.Redactor
 
 // NewRedactor returns a redactor for the secrets of an environment.

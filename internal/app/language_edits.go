@@ -9,10 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// permit asks the user about those of a server's changes that affect files which need permission,
-// such as files that start programs. Which files a rename or a code action changes is known only
-// after the server has answered. The user has already been asked about the file that the call
-// names.
+// permit asks the user about a server's changes to files that need permission, such as files that
+// start programs. The files that a rename or a code action changes are known only after the server
+// has answered. The user has already been asked about the file that the call names.
 func (l *languageServers) permit(
 	ctx context.Context,
 	call *tool.Call,

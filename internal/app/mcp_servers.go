@@ -31,7 +31,7 @@ type mcpServers struct {
 	definitions mcp.Definitions[config.MCP]
 }
 
-// later runs start when no request is urgent. The model request for a session's first prompt takes
+// later calls start when no request is urgent. The model request for a session's first prompt takes
 // precedence over the servers, because the prompt arrives together with the session.
 func (m *mcpServers) later() {
 	if !m.due.Swap(true) {

@@ -230,7 +230,7 @@ func (p *providers) offline(c *config.Config) (*config.Endpoint, error) {
 	return p.resolver.Resolve(ctx, c, config.Reference{Provider: c.DefaultProvider()})
 }
 
-// maxReports is how many models of one server are queried individually.
+// maxReports is the maximum number of models of one server that are queried individually.
 const maxReports = 32
 
 // reported adds a local server's report about a listed model. It returns false if the server

@@ -85,7 +85,7 @@ func (p *processRunner) hookConfigs(
 	return out
 }
 
-// format formats a new text with the formatter that the settings specify for the file's name.
+// format formats new text with the formatter that the settings specify for the file's name.
 func (p *processRunner) format(ctx context.Context, path string, text []byte) ([]byte, error) {
 	f, ok := lookupGlob(p.config().Formatters, filepath.Base(path))
 	if !ok {
@@ -104,7 +104,7 @@ func (p *processRunner) format(ctx context.Context, path string, text []byte) ([
 	return res.Head, nil
 }
 
-// maxFormatted is the maximum size, in bytes, of a text that is formatted.
+// maxFormatted is the maximum size, in bytes, of text that is formatted.
 const maxFormatted = 8 << 20
 
 // check runs the command that the settings name to check an edit.
@@ -194,7 +194,7 @@ func namesKeyCommand(c *config.Config, argv []string) bool {
 	return false
 }
 
-// lastLine returns the last non-empty line of a text.
+// lastLine returns the last non-empty line of s.
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])

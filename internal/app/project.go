@@ -51,7 +51,7 @@ func (d *daemon) listCommands(ctx context.Context) ([]wire.SlashCommand, error) 
 	return out, nil
 }
 
-// expand replaces a prompt that begins with a command by the text that the command expands to.
+// expand replaces a prompt that begins with a command with the text that the command expands to.
 func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 	if expanded, ok := d.project.Expand(text); ok {
 		return expanded, true

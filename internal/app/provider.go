@@ -255,7 +255,7 @@ func (p *providers) named(ctx context.Context, c *config.Config, ref string) (ag
 	return p.guarded(c, r), nil
 }
 
-// embeddings returns the model that embeds texts. It belongs to the default provider or to another
+// embeddings returns the model that embeds text. It belongs to the default provider or to another
 // endpoint. Another endpoint gets no key except the given one.
 func (p *providers) embeddings(
 	ctx context.Context,
@@ -327,7 +327,7 @@ func (p *providers) firstModel(
 }
 
 // parted splits an error from the provider into the problem and a hint. If the error contains no
-// hint, the hint is otherwise.
+// hint, parted returns the argument otherwise as the hint.
 func parted(err error, otherwise string) (problem, hint string) {
 	if e := retry.As(err); e != nil && e.Hint != "" {
 		return strings.TrimSuffix(err.Error(), " ("+e.Hint+")"), e.Hint

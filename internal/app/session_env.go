@@ -216,7 +216,7 @@ func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, 
 		p.d.configurePolicy(p.info.ID, p.caller, c) // the parent has already reported its problems
 		return p.stepWith(ctx, c)
 	}
-	// Servers that are held start later, after the model request.
+	// Servers that are held back start later, after the model request.
 	if p.d.mcp.changed() && (!p.holding() || !p.d.mcp.due.Load()) {
 		p.d.mcp.start()
 	}

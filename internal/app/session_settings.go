@@ -118,7 +118,8 @@ func inMode(c config.Config) config.Config {
 	return c
 }
 
-// withMore returns permissions with the rules of more added, and with its profile if it has one.
+// withMore returns p with the rules from the argument more added, and with the profile from more if
+// it is set.
 func withMore(p *config.Permissions, more config.Permissions) *config.Permissions {
 	var out config.Permissions
 	if p != nil {
@@ -139,7 +140,7 @@ func sampling(c *config.Config) agent.Sampling {
 	return agent.Sampling(*c.Sampling)
 }
 
-// contextConfig returns how the history is reduced to fit into the window.
+// contextConfig returns the settings for reducing the history to fit into the window.
 func contextConfig(c *config.Config) agent.ContextConfig {
 	if c.Context == nil {
 		return agent.ContextConfig{}

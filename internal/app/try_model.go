@@ -44,7 +44,7 @@ func (p *providers) test(ctx context.Context, c *config.Config, ref string) wire
 	return wire.ModelTest{OK: true, LatencyMs: took}
 }
 
-// sentence ends a text with a period.
+// sentence returns text with a period at the end.
 func sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?") {

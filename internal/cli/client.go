@@ -133,7 +133,7 @@ func (c *client) prompt(ctx context.Context, session, text string) (string, erro
 	return id, err
 }
 
-// open opens a document with a text that may differ from the file on disk.
+// open opens a document with text that may differ from the file on disk.
 func (c *client) open(ctx context.Context, uri, language, text string) error {
 	c.mu.Lock()
 	c.docs[uri] = &document{version: 1, text: text}

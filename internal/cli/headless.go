@@ -247,7 +247,7 @@ func (h *headless) leftOver(session string) {
 	}
 }
 
-// count formats a number of things: "1 action", "2 actions".
+// count formats a number with a noun, in the singular or plural: "1 action", "2 actions".
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -17,7 +17,7 @@ import (
 )
 
 // modelsCommand returns the command that lists the models that the settings can name, with their
-// context window, price and abilities.
+// context window, price and capabilities.
 func (p *program) modelsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "models [FILTER] [--provider NAME]",
@@ -79,7 +79,7 @@ func listModels(
 	return probe.ModelsOf(ctx, c, provider)
 }
 
-// matching returns the models whose id or name contains a text, ignoring case.
+// matching returns the models whose ID or name contains text, ignoring case.
 func matching(list []wire.Model, text string) []wire.Model {
 	text = strings.ToLower(text)
 	out := []wire.Model{}
@@ -153,7 +153,7 @@ func price(c *wire.ModelCost) string {
 	return fmt.Sprintf("%g / %g", c.Input, c.Output)
 }
 
-// abilities returns the known abilities of a model.
+// abilities returns the known capabilities of a model.
 func abilities(m wire.Model) string {
 	var can []string
 	if m.Tools != nil && *m.Tools {

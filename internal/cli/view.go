@@ -132,7 +132,7 @@ func (v *view) delta(kind, text string) {
 	v.stream(text)
 }
 
-// stream prints a piece of a text. After the end of a line it prints the held notes.
+// stream prints a piece of text. After the end of a line it prints the held notes.
 func (v *view) stream(text string) {
 	line := strings.LastIndexByte(text, '\n') + 1
 	fmt.Fprint(v.out, v.said(text[:line]))

@@ -7,7 +7,7 @@ import (
 )
 
 // Bytes returns s if it has at most n bytes, and otherwise its first n bytes and an ellipsis. It
-// never cuts inside a character, and drops invalid bytes from a text that it shortens.
+// never cuts inside a character, and drops invalid bytes from a string that it shortens.
 func Bytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -24,8 +24,8 @@ func Counted(s string, n int) string {
 	return Bytes(s, n) + fmt.Sprintf(" (%d bytes)", len(s))
 }
 
-// Line returns a text as one line of at most n characters. It separates words by one space and
-// shortens the line like Runes.
+// Line returns s as one line of at most n characters. It separates words by one space and shortens
+// the line like Runes.
 func Line(s string, n int) string {
 	if enough := 16 * n; len(s) > enough { // n characters and many spaces fit into this
 		s = strings.ToValidUTF8(s[:enough], "")

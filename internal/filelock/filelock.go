@@ -19,9 +19,9 @@ const (
 	every = 2 * time.Millisecond
 )
 
-// With runs f while no other With for path runs in any process. f may read the file, change its
-// content and replace the file. The lock is on a separate file next to path. With creates the
-// folder if it does not exist.
+// With runs f while no other call of With for path is running in any process. f may read the file,
+// change its content and replace the file. The lock is on a separate file next to path. With
+// creates the folder if it does not exist.
 func With(path string, f func() error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -9,8 +9,8 @@ import "strings"
 // because matching tries each of them.
 const MaxAlternatives = 256
 
-// Alternatives returns how many patterns the braces of a valid pattern expand to, including nested
-// braces. It counts up to MaxAlternatives+1.
+// Alternatives returns the number of patterns to which the braces of a valid pattern expand,
+// including nested braces. It counts up to MaxAlternatives+1.
 func Alternatives(text string) int {
 	n, _ := alternativesFrom(text, 0)
 	return n

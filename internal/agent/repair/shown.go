@@ -49,7 +49,7 @@ func (s *Shown) End() string {
 	return rest
 }
 
-// callGate releases the lines that cannot belong to a call, and holds back the text after the first
+// callGate releases the lines that cannot belong to a call, and holds back the text from the first
 // line that may. It releases the beginning of an incomplete line if no call can begin that way.
 type callGate struct {
 	known []string

@@ -289,7 +289,7 @@ func (s *Session) withItems(
 	return s.ripe(with, wait, known, all)
 }
 
-// ripe adds the items whose messages are stored, or all items.
+// ripe adds the items whose messages are stored. If all is set, it adds all items.
 func (s *Session) ripe(
 	with []agent.Record,
 	wait []Item,

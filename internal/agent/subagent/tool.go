@@ -16,9 +16,9 @@ import (
 const (
 	// MaxTasks is the maximum number of tasks in one parallel call, and of steps in a chain.
 	MaxTasks = 8
-	// Concurrency is how many tasks of one call run at a time.
+	// Concurrency is the number of tasks of one call that run concurrently.
 	Concurrency = 4
-	// MaxDepth is how deeply sub-agents may call sub-agents. 1 means that they may not call any.
+	// MaxDepth is the maximum nesting depth of sub-agents. 1 means that they may not call any.
 	MaxDepth = 2
 	// maxOutput is the maximum size of one sub-agent's answer that is returned to the model.
 	maxOutput = 40 << 10
@@ -70,7 +70,7 @@ type Options struct {
 	// Child derives a session's options from the parent's options. The tool sets Sink. If the depth
 	// allows it, the tools of the child include a Tool for the next depth (see At).
 	Child func(ctx context.Context, s Spawn) (agent.Options, error)
-	// Ended is called when the session with that ID has ended. It may be nil.
+	// Ended is called with the ID of a sub-agent's session that has ended. It may be nil.
 	Ended func(id string)
 	// Background is nil if background runs are not available.
 	Background Background
@@ -165,7 +165,7 @@ func (t *Tool) Spec() tool.Spec {
 	}
 }
 
-// schema is a constant text, so that prompt caches work.
+// schema is a constant, so that prompt caches work.
 var schema = json.RawMessage(`{"type":"object","properties":{` +
 	`"agent":{"type":"string","description":"name; default general"},` +
 	`"task":{"type":"string"},` +

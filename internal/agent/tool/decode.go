@@ -8,7 +8,7 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 )
 
-// Decode fills the struct that into points to from the call's arguments. It matches keys with json
+// Decode decodes the call's arguments into *into, which is a struct. It matches keys with json
 // tags. It decodes JSON only for a call that did not pass the registry. A type that models write in
 // more than one form implements mapstructure.Unmarshaler.
 func (c *Call) Decode(into any) error {
@@ -39,8 +39,8 @@ func (c *Call) object() (map[string]any, error) {
 	return decodeObject(c.Args)
 }
 
-// Assign fills the value that into points to from decoded JSON, in which numbers are json.Number.
-// It matches keys with json tags.
+// Assign converts decoded JSON, in which numbers are json.Number, to a Go value and stores it in
+// *into. It matches keys with json tags.
 func Assign(from, into any) error {
 	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
 		Result: into, TagName: "json", Squash: true, DecodeHook: noNumber,
@@ -51,7 +51,7 @@ func Assign(from, into any) error {
 	return d.Decode(from)
 }
 
-// noNumber returns an error for a number where a text is expected. The library would accept the
+// noNumber returns an error for a number where a string is expected. The library would accept the
 // number, because json.Number is a string.
 func noNumber(from, to reflect.Value) (any, error) {
 	if n, ok := from.Interface().(json.Number); ok && to.Kind() == reflect.String {

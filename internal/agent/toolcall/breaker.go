@@ -31,7 +31,8 @@ var (
 	ErrNotCounted = errors.New("not counted")
 )
 
-// allow reports whether the tool may run. done accepts nil, ErrFailed or ErrNotCounted.
+// Allow returns an error if the tool must not run. Otherwise, the caller passes the outcome to
+// done: nil, ErrFailed or ErrNotCounted.
 func (b *Breakers) Allow(name string) (done func(error), err error) {
 	b.mu.Lock()
 	cb := b.by[name]

@@ -13,14 +13,15 @@ type Clock struct {
 	up, gone func()        // called at the limit and at the end of the grace period
 
 	mu     sync.Mutex
-	worked time.Duration // time worked before since
+	worked time.Duration // total of the completed work periods
 	since  time.Time     // zero while the clock is stopped
 	waits  int
 	isUp   bool
 	timer  *time.Timer
 }
 
-// NewClock returns a stopped clock. limit is how long the tool may work. 0 means no limit.
+// NewClock returns a stopped clock. limit is the maximum time that the tool may work. 0 means no
+// limit.
 func NewClock(limit time.Duration) *Clock { return &Clock{limit: limit} }
 
 // start starts the clock.

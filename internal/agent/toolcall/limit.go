@@ -12,9 +12,10 @@ import (
 // DefaultMaxResult limits the bytes of a tool result that the model gets.
 const DefaultMaxResult = 50 << 10
 
-// Limit shortens the text of r if it is too long for the model. The limit is own if that is not 0,
-// otherwise general, otherwise DefaultMaxResult. A negative limit means no limit. spill stores the
-// whole text and returns the path at which a tool can read it. If spill is nil, the rest is lost.
+// Limit shortens the text of r if it is too long for the model. The limit is the argument own if it
+// is not 0, otherwise the argument general if it is not 0, and otherwise DefaultMaxResult. A
+// negative limit means no limit. spill stores the whole text and returns the path at which a tool
+// can read it. If spill is nil, the rest is lost.
 func Limit(r *tool.Result, own, general int, spill func(text string) (path string, err error)) {
 	limit := cmp.Or(own, general, DefaultMaxResult)
 	if limit < 0 || len(r.Text) <= limit {
@@ -34,7 +35,7 @@ func Limit(r *tool.Result, own, general int, spill func(text string) (path strin
 
 // HeadTail shortens text to about limit bytes, half from its beginning and half from its end. It
 // cuts at a nearby line break if there is one, and never within a rune. The note between the two
-// parts ends with where, which says where the whole text is.
+// parts ends with the argument where, which names the location of the whole text.
 func HeadTail(text string, limit int, where string) string {
 	if len(text) <= limit {
 		return text

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// Unnamed is the name of a call without a name in the history, because providers refuse an empty
-// name.
+// Unnamed is the name that the history contains for a call without a name, because providers refuse
+// an empty name.
 const Unnamed = "unnamed"
 
 // Errorf returns an error result for the model.

@@ -17,7 +17,8 @@ const (
 	// Grace is how long a tool may take to end after its context has ended. Commands get SIGKILL
 	// after 1.5 s, and a turn completes within 2 s of an abort.
 	Grace = 1750 * time.Millisecond
-	// Retries is how often a read-only call is tried again after a temporary error.
+	// Retries is the maximum number of times that a read-only call is retried after a temporary
+	// error.
 	Retries = 2
 	// RetryDelay is the pause before the first retry. It doubles for each further retry.
 	RetryDelay = 500 * time.Millisecond
@@ -92,7 +93,7 @@ func withPartial(head, partial string) string {
 	return head + "\n" + partial
 }
 
-// attempts runs the tool, and again after temporary errors. A panic becomes an error.
+// attempts runs the tool, and runs it again after temporary errors. A panic becomes an error.
 func attempts(
 	ctx context.Context,
 	p *tool.Prepared,

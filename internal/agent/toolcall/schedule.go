@@ -55,7 +55,8 @@ type Slot struct {
 	moment *moment // nil if the call started alone
 }
 
-// NewSchedule returns the schedule of a reply's calls, of which at most parallel read at a time.
+// NewSchedule returns the schedule of a reply's calls. parallel is the maximum number of calls that
+// read concurrently.
 func NewSchedule(calls []Scheduled, parallel int) *Schedule {
 	s := &Schedule{calls: calls, parallel: parallel}
 	for range calls {
@@ -69,8 +70,8 @@ func (s *Schedule) Slot(i int) *Slot { return s.slots[i] }
 
 // Gather assigns one moment to the calls that start at the same time. It is called before Run.
 // isAsked is called for each call that does not start with the first ones. It reports whether the
-// user is asked about that call in advance, together with the first ones. In a group larger than
-// parallel, each of the remaining calls starts when another call ends.
+// user is asked about that call in advance, together with the first ones. If a group has more calls
+// than may run concurrently, each of the remaining calls starts when another call ends.
 func (s *Schedule) Gather(isAsked func(i int) bool) {
 	for from := 0; from < len(s.calls); {
 		to, edits := s.group(from)
@@ -102,8 +103,8 @@ func (s *Schedule) Run() {
 	}
 }
 
-// group returns the end of the group of calls that begins with call from, and whether it is a group
-// of edits.
+// group returns the end of the group of calls that begins with the call at index from, and whether
+// it is a group of edits.
 func (s *Schedule) group(from int) (to int, edits bool) {
 	if s.calls[from].Class() == Edits {
 		return s.editsEnd(from), true
@@ -111,7 +112,7 @@ func (s *Schedule) group(from int) (to int, edits bool) {
 	return s.readsEnd(from), false
 }
 
-// readsEnd returns the end of the calls that run together with call from.
+// readsEnd returns the end of the calls that run together with the call at index from.
 func (s *Schedule) readsEnd(from int) int {
 	to := from + 1
 	for s.joins(from) && to < len(s.calls) && s.joins(to) {
@@ -128,8 +129,8 @@ func (s *Schedule) joins(i int) bool {
 	return false
 }
 
-// editsEnd returns the end of the group of edits that begins with call from. Calls that read files
-// belong to it if an edit follows them.
+// editsEnd returns the end of the group of edits that begins with the call at index from. Calls
+// that read files belong to it if an edit follows them.
 func (s *Schedule) editsEnd(from int) int {
 	end := from
 	for i, c := range s.calls[from:] {
@@ -148,7 +149,8 @@ func (s *Schedule) editsEnd(from int) int {
 	return end
 }
 
-// runReads runs the calls in [from, to), started in order. It limits how many run at a time.
+// runReads starts the calls in [from, to) in order. It limits the number of calls that run
+// concurrently.
 func (s *Schedule) runReads(from, to int) {
 	if to-from == 1 {
 		s.calls[from].Run()

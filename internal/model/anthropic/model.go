@@ -46,10 +46,10 @@ func takesBearer(host string) bool {
 	return strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".googleapis.com")
 }
 
-// Info returns the abilities of the configured model.
+// Info returns the capabilities of the configured model.
 func (m *Model) Info() agent.ModelInfo { return m.info(m.Options.Model) }
 
-// maxPauses is how often a reply that the service paused is continued.
+// maxPauses is the maximum number of times that a paused reply is continued.
 const maxPauses = 8
 
 // Generate makes one call (see agent.Model). If the service pauses a reply (pause_turn), Generate

@@ -52,7 +52,7 @@ func (g generation) atLeast(major, minor int) bool {
 	return g.major > major || g.major == major && g.minor >= minor
 }
 
-// info returns the abilities of a model at the endpoint.
+// info returns the capabilities of a model at the endpoint.
 func (m *Model) info(id string) agent.ModelInfo {
 	i := m.Client.Info(id)
 	if g, _ := generationOf(id); g.major == 3 && g.minor < 7 {
@@ -117,8 +117,8 @@ func (c *call) effort(level string, g generation) string {
 	return used
 }
 
-// budget returns how many tokens of the output limit are reserved for thinking. This is less than
-// the whole limit. It is 0 if too few tokens would be left for the answer.
+// budget returns the number of tokens of the output limit that are reserved for thinking. This is
+// less than the whole limit. It is 0 if too few tokens would be left for the answer.
 func (c *call) budget(limit int) int {
 	if limit < 2*minBudget {
 		return 0

@@ -1,4 +1,4 @@
-// Package catalog contains data about the models of many providers: context windows, abilities,
+// Package catalog contains data about the models of many providers: context windows, capabilities,
 // thinking levels and prices. Its data comes from the module charm.land/catwalk or from a newer
 // copy of it (see Read). Start at Lookup.
 package catalog
@@ -39,7 +39,7 @@ func (m *Model) HasVision() *bool {
 // providers.
 func Lookup(provider, id string) Model { return get().lookup(provider, id) }
 
-// Endpoint is where a model runs.
+// Endpoint describes the server on which a model runs.
 type Endpoint struct {
 	Provider string // the catalog's name for the provider; "" means that the host determines it
 	Host     string

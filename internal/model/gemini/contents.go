@@ -187,7 +187,7 @@ func appendCall(b []byte, call *message.ToolCall, signature string) []byte {
 	return append(b, '}')
 }
 
-// appendSigned appends a text or a thought with its signature.
+// appendSigned appends a part with text or a thought, and its signature.
 func appendSigned(b []byte, p *message.Block, signature string) []byte {
 	b = modelhttp.AppendField(append(b, '{'), "text", p.Text)
 	if p.Type == message.Reasoning && p.Text != "" {

@@ -122,7 +122,8 @@ func (d *decoder) part(p *part) {
 	}
 }
 
-// text processes a text or a thought. A part with a signature is a separate block.
+// text processes a part that contains text or a thought. A part with a signature is a separate
+// block.
 func (d *decoder) text(t message.BlockType, p *part) {
 	text := modelhttp.Word(p.Text)
 	if text == "" && p.Signature == "" {

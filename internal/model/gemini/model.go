@@ -39,7 +39,7 @@ func New(opts modelhttp.Options) *Model {
 	return &Model{modelhttp.New(opts)}
 }
 
-// Info returns the abilities of the configured model.
+// Info returns the capabilities of the configured model.
 func (m *Model) Info() agent.ModelInfo { return m.info(m.Options.Model) }
 
 // Generate makes one call (see agent.Model).

@@ -45,7 +45,7 @@ func (g generation) before(major, minor int) bool {
 	return g.major > 0 && (g.major < major || g.major == major && g.minor < minor)
 }
 
-// info returns the abilities of a model at the endpoint.
+// info returns the capabilities of a model at the endpoint.
 func (m *Model) info(id string) agent.ModelInfo {
 	i := m.Client.Info(id)
 	if g, known := generationOf(id); known && g.before(3, 0) && !pro(id) {
@@ -54,8 +54,8 @@ func (m *Model) info(id string) agent.ModelInfo {
 	return i
 }
 
-// thinking appends how much the model should think. This is a level for models from version 3 on, a
-// number of tokens for version 2.5, and nothing for earlier versions.
+// thinking appends the setting for the amount of thinking. This is a level for models from version
+// 3 on, a number of tokens for version 2.5, and nothing for earlier versions.
 func (c *call) thinking(b []byte) []byte {
 	level := c.Req.Thinking.Level
 	if level == "" {

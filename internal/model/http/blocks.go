@@ -14,7 +14,7 @@ type Blocks struct {
 	last  Joiner // text of the last block
 }
 
-// NewBlocks returns a Blocks that counts bytes in meter and passes each piece to on.
+// NewBlocks returns a Blocks that counts bytes in meter and calls on with each piece.
 func NewBlocks(on func(agent.Delta), meter *Meter) Blocks { return Blocks{on: on, meter: meter} }
 
 // Empty reports whether there is no block yet.

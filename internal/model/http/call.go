@@ -60,8 +60,8 @@ func Attempt[T any](
 	return none, c.typed(err)
 }
 
-// once makes the call. If the key is still badKey, it makes no call and returns why, which is the
-// error for badKey.
+// once makes the call unless the key is still badKey. In that case, it returns the error why, which
+// the provider returned for badKey.
 func once[T any](c *Call, badKey string, why error, run func(*Call) (T, error)) (out T, err error) {
 	defer c.close()
 	if c.key, err = c.Client.key(c.Ctx); err != nil {
@@ -115,7 +115,7 @@ func (c *Call) refusedKey(ctx context.Context, err error) bool {
 		c.Client.Options.KeyRefused(c.key)
 }
 
-// listen returns a function that counts deltas and passes them to on.
+// listen returns a function that counts deltas and calls on with each of them.
 func (c *Call) listen(on func(agent.Delta)) func(agent.Delta) {
 	return func(d agent.Delta) {
 		c.Meter.Add(len(d.Text))
@@ -123,7 +123,7 @@ func (c *Call) listen(on func(agent.Delta)) func(agent.Delta) {
 	}
 }
 
-// Notice records a text for the user, once per call.
+// Notice records a notice for the user, once per call.
 func (c *Call) Notice(text string) {
 	if !slices.Contains(c.Notices, text) {
 		c.Notices = append(c.Notices, text)
@@ -139,7 +139,7 @@ func (c *Call) LevelNotice(level, instead string) {
 	c.LastingNotice(text)
 }
 
-// LastingNotice records a text for the user that is shown once per session. It names the model.
+// LastingNotice records a notice for the user that is shown once per session. It names the model.
 func (c *Call) LastingNotice(text string) {
 	c.Notice(text)
 	if !slices.Contains(c.Lasting, text) {

@@ -27,12 +27,12 @@ func (c *Call) typed(err error) error {
 	return c.readError(err)
 }
 
-// leastKey is the minimum length, in bytes, of a key that is removed from texts. A shorter key
-// would match almost everywhere.
+// leastKey is the minimum length, in bytes, of a key that is removed from text. A shorter key would
+// match almost everywhere.
 const leastKey = 4
 
-// withoutKey removes a key from a text. It finds the key as it is, escaped in JSON that the text
-// quotes, and escaped in a URL.
+// withoutKey removes a key from text. It finds the key in its original form, as escaped in quoted
+// JSON, and as escaped in a URL.
 func withoutKey(text, key string) string {
 	if len(key) < leastKey {
 		return text

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// ErrNoEvents is the error for a stream that comments or single bytes keep alive, but that sends no
-// event.
+// ErrNoEvents is the error for a stream that sends comments or single bytes but no event.
 var ErrNoEvents = errors.New("the provider keeps the connection open but sends no event")
 
 // Event is one event of a stream.
@@ -50,16 +49,16 @@ type span struct {
 	isError  bool
 }
 
-// readSize is how many bytes one read requests from the connection.
+// readSize is the number of bytes that one read requests from the connection.
 const readSize = 32 << 10
 
 // readBuffers are the buffers for reading from a connection. Nothing refers to them after one read
 // has been parsed.
 var readBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
-// NewEvents returns a reader of the events in src, each of at most max bytes. It fails if no event
-// arrives for longer than silence. A silence of 0 means no limit. endMark is "" if the API has no
-// end mark.
+// NewEvents returns a reader of the events in src. max is the maximum size of an event in bytes.
+// silence is the maximum time without an event, and 0 means no limit. endMark is "" if the API has
+// no end mark.
 func NewEvents(src io.Reader, max int, silence time.Duration, endMark string) *Events {
 	return &Events{src: src, max: max, silence: silence, endMark: []byte(endMark), last: time.Now()}
 }

@@ -63,7 +63,7 @@ type Decoder interface {
 // that are kept. Each token arrives in its own envelope, and some events contain nothing to keep.
 const wireOverhead = 64
 
-// Gather passes the events that next returns to d, until the reply is complete or next returns
+// Gather gets events from next and passes them to d, until the reply is complete or next returns
 // io.EOF.
 func (c *Call) Gather(next func() (Event, error), d Decoder) (*agent.Reply, error) {
 	for size := 0; ; {

@@ -16,7 +16,7 @@ func (c *Client) Known(id string) catalog.Model {
 	return catalog.Endpoint{Provider: o.Catalog, Host: c.Host, Local: o.Unpriced}.Lookup(id)
 }
 
-// Info returns the abilities of a model of the endpoint, from the options or else from the
+// Info returns the capabilities of a model of the endpoint, from the options or else from the
 // catalog.
 func (c *Client) Info(id string) agent.ModelInfo {
 	o, known := &c.Options, c.Known(id)

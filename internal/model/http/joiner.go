@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Joiner collects a text from JSON strings. The text may be split anywhere, even inside a rune or
+// Joiner collects text from JSON strings. The text may be split anywhere, even inside a rune or
 // between the two halves of a surrogate pair.
 type Joiner struct {
 	Text []byte // everything returned so far
@@ -77,7 +77,7 @@ func (l *Joiner) give(out []byte) string {
 	return s
 }
 
-// unfinished returns how many bytes at the end of b belong to an incomplete rune.
+// unfinished returns the number of bytes at the end of b that belong to an incomplete rune.
 func unfinished(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {

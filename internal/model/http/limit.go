@@ -9,9 +9,9 @@ const (
 	safeCount = 133
 )
 
-// OutputLimit returns the limit on a reply's tokens. If the request sets no limit, it starts from
-// derived, which the model and the free part of the window may reduce. 0 leaves the limit to the
-// provider.
+// OutputLimit returns the limit on a reply's tokens. If the request sets no limit, OutputLimit
+// returns the argument derived, or less if the model or the free part of the window requires it. 0
+// leaves the limit to the provider.
 func (c *Call) OutputLimit(derived int) int {
 	req := c.Req
 	info := c.Client.Info(c.Model)
