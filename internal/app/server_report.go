@@ -21,11 +21,10 @@ import (
 const (
 	// reportTimeout limits the queries to a local server about one model.
 	reportTimeout = time.Second
-	// reportLifetime is how long a response is used, because servers may load a model with another
-	// window.
+	// reportLifetime is the time for which a response is used. It is limited because a server may
+	// load the model again with another window.
 	reportLifetime = time.Minute
-	// reportLifetime is how long a response is used. It is limited because a server may load the
-	// model again with another window.
+	// maxReport is the maximum size of a response in bytes.
 	maxReport = 4 << 20
 )
 

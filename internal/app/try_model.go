@@ -44,7 +44,7 @@ func (p *providers) test(ctx context.Context, c *config.Config, ref string) wire
 	return wire.ModelTest{OK: true, LatencyMs: took}
 }
 
-// sentence returns text with a period at the end.
+// sentence adds a period to text that does not end in a punctuation mark.
 func sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?") {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// answerGrace bounds how long requests may take that were read before the end of the input.
+	// answerGrace is the time limit, at the end of the input, for requests that were read earlier.
 	answerGrace = 2 * time.Second
 	// closeGrace limits how long closing the sessions may take. An abort completes within 2 s.
 	closeGrace = 3 * time.Second
@@ -50,7 +50,8 @@ type server struct {
 	editor   *editor.Features
 	nudger   atomic.Pointer[conn.Nudger] // nil if the client does not need one
 	core     *agentapi.Core              // nil until initialize sets it, before any other use
-	// Set like core; these functions remove the connection from the host.
+	// detach contains the functions that remove the connection from the host. It is set together
+	// with core.
 	detach []func()
 }
 

@@ -9,7 +9,7 @@ import (
 // settingsSection is agent-lsp's section in an editor's settings.
 const settingsSection = "agentLsp"
 
-// initialized asks a plain client for its settings, and to be notified when they change.
+// initialized asks a plain client for its settings and for notifications of changes to them.
 func (s *server) initialized([]byte) error {
 	if s.link.Client.Claimed || s.core == nil {
 		return nil

@@ -295,8 +295,8 @@ func (w *argWalk) value(s *jsonschema.Schema, v any, path string) any {
 	return v
 }
 
-// plainNumber keeps numbers whose exponents are in the millions from the library, which would
-// expand them.
+// plainNumber converts a json.Number to a float64, or to a string if it does not fit. The library
+// would expand numbers whose exponents are in the millions.
 func plainNumber(v any) any {
 	if n, ok := v.(json.Number); ok {
 		if f, err := n.Float64(); err == nil {

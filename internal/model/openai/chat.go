@@ -266,8 +266,8 @@ func (d *chatDecoder) begin(f *chatCall, n int) *gathered {
 	return g
 }
 
-// whole reports whether the call has all its arguments, which are one non-empty object. Some
-// providers begin with an empty object.
+// whole reports whether the arguments of the call are complete, which means that they are one
+// non-empty object. Some providers begin with an empty object.
 func (g *gathered) whole() bool {
 	text := bytes.TrimSpace(g.args.Text)
 	return len(text) > 2 && text[len(text)-1] == '}' && text[0] == '{' && json.Valid(text)
@@ -282,8 +282,8 @@ func opensObject(a jsontext.Value) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(a, "\" \t"), []byte("{"))
 }
 
-// startsAnew reports whether a fragment without index and ID starts another call. It does if it
-// names a function and the last call already has its arguments.
+// startsAnew reports whether a fragment without index and ID starts another call. This is the case
+// if it names a function and the last call already has its arguments.
 func (d *chatDecoder) startsAnew(f *chatCall) bool {
 	return modelhttp.Word(f.Function.Name) != "" && len(d.calls[len(d.calls)-1].args.Text) > 0
 }

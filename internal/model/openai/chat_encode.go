@@ -34,7 +34,7 @@ func (c *call) encodeChat() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// writtenSize estimates how many bytes of the body are written only for this request.
+// writtenSize estimates the number of bytes of the body that are written only for this request.
 func (c *call) writtenSize() int {
 	n := 4096 + 128*len(c.Req.Messages)
 	for _, s := range c.Req.System {
@@ -147,7 +147,7 @@ func (c *call) chatImages(b []byte, start int, results []*message.Message) []byt
 	return b
 }
 
-// chatSystem appends the system prompt. This is one text, or parts with cache marks if the provider
+// chatSystem appends the system prompt as one string, or as parts with cache marks if the provider
 // supports them.
 func (c *call) chatSystem(b []byte, k can) []byte {
 	system := c.Req.System
@@ -196,7 +196,7 @@ func (c *call) chatMessage(m *message.Message, k can) []byte {
 	return append(c.chatContent(modelhttp.AppendKey(b, "content"), m, k), '}')
 }
 
-// chatContent appends the content of a user message. This is a text, or a list of parts if the
+// chatContent appends the content of a user message as a string, or as a list of parts if the
 // message contains anything else.
 func (c *call) chatContent(b []byte, m *message.Message, k can) []byte {
 	if t, ok := plain(m, k); ok {
@@ -210,7 +210,7 @@ func (c *call) chatContent(b []byte, m *message.Message, k can) []byte {
 	return append(b, ']')
 }
 
-// plain returns the content as one text if possible.
+// plain returns the content as one string if possible.
 func plain(m *message.Message, k can) (string, bool) {
 	var parts []string
 	for i := range m.Content {

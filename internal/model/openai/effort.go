@@ -70,7 +70,7 @@ func (c *call) accepted() []string {
 	return effortsOf(c.Model, &known)
 }
 
-// info returns the abilities of a model at the endpoint.
+// info returns the capabilities of a model at the endpoint.
 func (m *Model) info(id string) agent.ModelInfo {
 	i := m.Client.Info(id)
 	switch m.dialect {

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// can contains the abilities of the call's model.
+// can contains the capabilities of the call's model.
 type can struct {
 	see, call    bool
 	patch, shell bool // the request contains these native tools of the responses API

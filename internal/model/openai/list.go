@@ -61,7 +61,7 @@ func (p *pricing) price() *message.Costs {
 	return &c
 }
 
-// list asks for the models.
+// list requests the list of models.
 func (c *call) list() ([]agent.ModelInfo, error) {
 	_, err := c.client().ListModels(c.Ctx)
 	var answer struct {

@@ -58,7 +58,7 @@ func New(opts Options) *Model {
 	return &Model{Client: client, opts: opts, dialect: opts.Dialect}
 }
 
-// Info returns the abilities of the configured model.
+// Info returns the capabilities of the configured model.
 func (m *Model) Info() agent.ModelInfo { return m.info(m.opts.Model) }
 
 // Generate makes one call (see agent.Model).

@@ -73,7 +73,7 @@ func hasNativeTools(model string) bool {
 	return isFrom(model, 5, 1)
 }
 
-// withNative records in k which native tools the request contains.
+// withNative returns k with the native tools that the request contains.
 func (c *call) withNative(k can) can {
 	if !k.call || len(c.Req.Tools) == 0 || !c.nativeTools() {
 		return k

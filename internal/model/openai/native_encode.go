@@ -108,7 +108,7 @@ func appendPatchCall(p *message.Block) []byte {
 	return append(b, "}}"...)
 }
 
-// shellParts returns the calls of the shell item that begins rest.
+// shellParts returns the calls of the shell item at the start of rest.
 func shellParts(rest []message.Block) (calls []*message.Block) {
 	for i := range rest {
 		p := &rest[i]

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// chatThinking appends how much the model should think, in the provider's format. An unset level
-// appends nothing. "off" is sent, because some models think by default.
+// chatThinking appends the setting for the amount of thinking, in the provider's format. An unset
+// level appends nothing. "off" is sent, because some models think by default.
 func (c *call) chatThinking(b []byte) []byte {
 	t := c.Req.Thinking
 	if t.Level == "" {
@@ -68,8 +68,8 @@ func (c *call) takesEffort(level string) bool {
 // minBudget is the smallest thinking budget that Anthropic accepts, in tokens.
 const minBudget = 1024
 
-// anthropicBudget returns how many tokens of the output limit a request to Anthropic assigns to
-// thinking. This is less than the whole limit. It is 0 if too few tokens would be left.
+// anthropicBudget returns the number of tokens of the output limit that a request to Anthropic
+// assigns to thinking. This is less than the whole limit. It is 0 if too few tokens would be left.
 func (c *call) anthropicBudget(limit int) int {
 	t := c.Req.Thinking
 	if c.m.dialect != Anthropic || t.Level == "" || t.Level == "off" {

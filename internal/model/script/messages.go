@@ -175,7 +175,7 @@ func signature(thinking string) string {
 	return "sig_" + hex.EncodeToString(sum[:])
 }
 
-// maxMarks is how many cache marks a request may have.
+// maxMarks is the maximum number of cache marks in a request.
 const maxMarks = 4
 
 // check refuses requests that the service refuses, in addition to those that every strict provider

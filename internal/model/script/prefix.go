@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// lookBack is how many blocks before a mark the service searches for a cached prefix.
+// lookBack is the number of blocks before a mark that the service searches for a cached prefix.
 const lookBack = 20
 
 // prefixes is the set of request prefixes that the service has cached.

@@ -300,10 +300,10 @@ func (st *step) fits(e *expect, v *view) error {
 	return nil
 }
 
-// maxShown limits how many bytes of a request an error shows.
+// maxShown limits the number of bytes of a request that an error shows.
 const maxShown = 300
 
-// pieces splits text into n pieces at rune boundaries. An empty text has no pieces.
+// pieces splits text into n pieces at rune boundaries. Empty text has no pieces.
 func pieces(text string, n int) []string {
 	if text == "" {
 		return nil

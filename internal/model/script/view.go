@@ -64,7 +64,7 @@ func (v *view) strict(window int) error {
 	if v.wrong != nil {
 		return v.wrong
 	}
-	waiting := map[string]bool{} // IDs of calls without a result so far
+	waiting := map[string]bool{} // IDs of calls that have no result yet
 	ids := map[string]bool{}
 	last := ""
 	for i := range v.messages {
@@ -192,7 +192,7 @@ func (v *view) add(m seen, text string) {
 	v.messages = append(v.messages, m)
 }
 
-// contentText returns the text of a content, which is a string or a list of parts.
+// contentText returns the text of a message's content, which is a string or a list of parts.
 func contentText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -33,13 +33,13 @@ type core struct {
 	done   chan struct{} // closed when everything has ended
 	ready  chan struct{} // closed when the core has started or failed to start
 	err    error         // the error of the start; may be read after ready is closed
-	// Held by requests that change which sessions exist or what the sessions wait for.
+	// lane is held by requests that create or remove sessions or change what sessions wait for.
 	lane sync.Mutex
 
 	mu    sync.Mutex
 	gone  bool // whether new requests are refused
 	calls sync.WaitGroup
-	asked map[*host.Open]*sync.WaitGroup // open questions, each with a group for its repetitions
+	asked map[*host.Open]*sync.WaitGroup // open questions; the group counts repetitions
 	last  string                         // the session that was prompted last
 	// listed is the latest list of models. It is nil if the provider was not asked or did not
 	// answer.

@@ -27,7 +27,7 @@ import (
 const fsTimeout = 5 * time.Second
 
 // missingFor is how long to wait before asking again for a file that neither the disk nor the
-// client has. When a file is created, it is looked for several times.
+// client has. While a file is being created, the workspace looks for it several times.
 const missingFor = 2 * time.Second
 
 // documents contains the files that the client reads and writes for agent-lsp. The ACP does not
@@ -133,8 +133,9 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 	return doc, nil
 }
 
-// notFound reports whether a client's error means that it has no such file. Some clients do not use
-// an error code for this and report it only in the message. "Method not found" does not match.
+// notFound reports whether a client's error means that the client does not have the file. Some
+// clients do not use an error code for this and report it only in the message. "Method not found"
+// does not match.
 func notFound(err error) bool {
 	var e *jsonrpc2.Error
 	if !errors.As(err, &e) || e.Code == codeMethodNotFound {

@@ -28,7 +28,7 @@ type listing struct {
 	models   []string
 }
 
-// offered returns the listing for a session with that configuration. If there is no listing, it
+// offered returns the listing for a session with this configuration. If there is no listing, it
 // starts a request.
 func (c *core) offered(effective *config.Config) *listing {
 	provider := string(

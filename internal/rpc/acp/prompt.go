@@ -12,12 +12,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// prompting is a session/prompt request without a response so far.
+// prompting is a session/prompt request that has not been answered yet.
 type prompting struct {
 	cancelled chan struct{} // closed when session/cancel arrives
 	request   *inbound      // the client's request
 	done      bool          // whether cancelled is closed; guarded by session.mu
-	turnID    string        // the turn that the prompt started, once known; guarded likewise
+	turnID    string        // the turn that the prompt started, once known; guarded by session.mu
 	// answered is set if ended has sent the response or the handler is about to send it. session.mu
 	// guards it.
 	answered bool

@@ -17,8 +17,8 @@ func ask[S agentapi.Subject, P, R any](ctx context.Context, c *core, f request[S
 	return perform(ctx, c, f, params, nil)
 }
 
-// askInOrder is like ask, but for requests that change which sessions exist or what sessions wait
-// for. Such requests run one after another. If seen is set, it runs before any effect of the
+// askInOrder is like ask, but for requests that create or remove sessions or change what sessions
+// wait for. Such requests run one after another. If seen is set, it runs before any effect of the
 // request is reported.
 func askInOrder[S agentapi.Subject, P, R any](
 	ctx context.Context,

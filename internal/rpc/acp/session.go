@@ -42,10 +42,11 @@ type session struct {
 	// reviewing ends reviewPending and waits for it. It is nil if reviewPending never ran.
 	reviewing func()
 	pending   bool // whether a proposal may be undecided
-	// Until held is closed, updates wait in later. If held is nil, updates are not held back.
+	// Until the channel held is closed, updates wait in the list later. If held is nil, updates are
+	// not held back.
 	held     chan struct{}
 	holds    int  // number of holders that have not called resume
-	resuming bool // whether the updates in later are being sent
+	resuming bool // whether the waiting updates are being sent
 	later    []func()
 }
 

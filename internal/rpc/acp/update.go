@@ -20,8 +20,8 @@ const (
 	// maxText is the maximum size of one piece of text in a message. Longer text is split into
 	// several chunks.
 	maxText = 1 << 20
-	// outputTail is how many bytes of a tool's live output are shown. Each update replaces the
-	// previous one.
+	// outputTail is the number of bytes that are shown from the end of a tool's live output. Each
+	// update replaces the previous one.
 	outputTail = 4 << 10
 )
 
@@ -257,7 +257,7 @@ func deltaPrefix(sessionID, kind, itemID string) []byte {
 	return append(b, `","content":{"type":"text","text":"`...)
 }
 
-// text sends a whole text in pieces of limited size.
+// text sends text in pieces of limited size.
 func (s *session) text(kind, itemID, text string) {
 	for len(text) > maxText {
 		cut := maxText
@@ -384,7 +384,7 @@ func (s *session) replayUser(w *wire.Item) {
 	}
 }
 
-// note sends the user a text that is not part of the model's reply.
+// note sends the user text that is not part of the model's reply.
 func (s *session) note(level, text string) {
 	switch level {
 	case "warning", "error":

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// maxAttached is how many bytes of one attached resource become part of a prompt. The model can
-// read the rest with its tools.
+// maxAttached is the maximum number of bytes of one attached resource that become part of a prompt.
+// The model can read the rest with its tools.
 const maxAttached = 256 << 10
 
 // withheld is the text of an attachment that is sent only after the user has allowed it.
@@ -202,8 +202,8 @@ func (a *API) attachments() Attachments {
 	return at
 }
 
-// withhold replaces the text of an attachment. If an answer is expected, text that the client sent
-// is kept until then.
+// withhold replaces the text of an attachment. If the user is asked, the text that the client sent
+// is kept until the answer arrives.
 func (a *API) withhold(
 	l *host.Session,
 	b message.Block,
@@ -221,7 +221,8 @@ func (a *API) withhold(
 	return b
 }
 
-// noteUnsent notifies the user which secret files were not sent with a message that is not stored.
+// noteUnsent notifies the user of the secret files that were not sent with a message that is not
+// stored.
 func (a *API) noteUnsent(l *host.Session, blocks []message.Block) {
 	for _, b := range blocks {
 		if b.Type != message.Resource || b.Text != unsent {

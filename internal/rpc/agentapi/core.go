@@ -24,8 +24,8 @@ type Init struct {
 }
 
 // Core answers a connection's requests. Host, Workspace, Library and Settings are required. A nil
-// function or interface means that the component does not exist. Its requests then return an empty
-// list, or an error that reports this.
+// function or interface means that the component does not exist. Requests for the component then
+// return an empty list or an error.
 type Core struct {
 	// Host holds the sessions. It was created with this Workspace, Library and Settings.
 	Host *host.Host

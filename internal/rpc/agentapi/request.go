@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/host"
 )
 
-// Request is a client's request without a response so far. The notifications that it causes wait
+// Request is a client request that has not been answered yet. The notifications that it causes wait
 // for its response. The zero value is ready to use.
 type Request struct {
 	mu    sync.Mutex

@@ -96,7 +96,7 @@ func (q *Requests) done() {
 	}
 }
 
-// none reports that every request is answered and nothing waits for a response. The caller must
+// none reports whether every request is answered and nothing waits for a response. The caller must
 // hold mu.
 func (q *Requests) none() bool { return len(q.byID) == 0 && q.letting == 0 }
 

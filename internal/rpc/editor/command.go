@@ -190,8 +190,8 @@ func (s *Features) steerCommand(ctx context.Context, id string, args commandArgs
 	)
 }
 
-// meant returns the document and range that a command refers to. If the command names none, they
-// are those where the user was last seen. The range is nil if none is known.
+// meant returns the document and range that a command refers to. If the command names none, meant
+// returns the document and range where the user was last seen. The range is nil if it is unknown.
 func (s *Features) meant(args commandArgs) (uri string, span *workspace.Range) {
 	if args.Range != nil {
 		r := workspaceRangeOf(args.Range)

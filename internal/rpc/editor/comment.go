@@ -32,7 +32,7 @@ var aiMark = lazyregexp.New(`^(?i:AI([!?]))(?:[\s:]|$)|(?:^|\s)(?i:AI([!?]))$`)
 // maxComments limits how many comments of one document are used.
 const maxComments = 50
 
-// aiComments returns the comments in a text that are addressed to the agent.
+// aiComments finds the comments in text and returns those that are addressed to the agent.
 func aiComments(text string) (out []aiComment) {
 	if !strings.Contains(text, "!") && !strings.Contains(text, "?") {
 		return nil
@@ -218,8 +218,8 @@ func (s *Features) commentsOn() string {
 	return config.AIComments
 }
 
-// impliedPrompt returns the prompt for an agent.prompt command without a text. It consists of the
-// AI comments of the range or of the document, or else the selected text.
+// impliedPrompt returns the prompt for an agent.prompt command without text. It consists of the AI
+// comments of the range or of the document, or else the selected text.
 func (s *Features) impliedPrompt(
 	ctx context.Context,
 	uri string,

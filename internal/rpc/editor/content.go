@@ -96,7 +96,7 @@ func (s *Features) side(proposalID, n string, proposed bool) (string, error) {
 	return string(before), nil
 }
 
-// shown is the result of a command that opens a text.
+// shown is the result of a command that opens a document.
 type shown struct {
 	URI   string      `json:"uri"`
 	Shown bool        `json:"shown"`

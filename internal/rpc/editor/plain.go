@@ -45,7 +45,8 @@ const (
 	maxToast = 120
 )
 
-// firstLine returns the beginning of the first line of a text, at most atMost characters long.
+// firstLine returns the beginning of the first line of text. atMost is the maximum number of
+// characters.
 func firstLine(text string, atMost int) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if r := []rune(line); len(r) > atMost {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Position and Range are LSP positions. Character is an offset in the negotiated encoding.
+// Position is an LSP position. Character is an offset in the negotiated encoding.
 type Position struct {
 	Line      int `json:"line"`
 	Character int `json:"character"`

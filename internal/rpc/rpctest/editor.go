@@ -235,7 +235,8 @@ func (e *Editor) Release() {
 	}
 }
 
-// Auto answers every server request with that method with result. Once answers only one request.
+// Auto sends result as the answer to every server request with this method. The method Once answers
+// only one request.
 func (e *Editor) Auto(method string, result json.RawMessage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -361,10 +362,10 @@ func (e *Editor) Call(method string, params, result any) error {
 	return json.Unmarshal(m.Result, result)
 }
 
-// Next waits for the first message at or after log index from that has the given method and matches
-// the pattern. It returns the message and the index after it. Unless patient is set, it fails as
-// soon as the message can no longer arrive: when the daemon has ended, or when the message belongs
-// to a turn and no turn is running.
+// Next waits for a message that has the given method and matches the pattern. The search starts at
+// the log index from. Next returns the first such message and the index after it. Unless patient is
+// set, it fails as soon as the message can no longer arrive: when the daemon has ended, or when the
+// message belongs to a turn and no turn is running.
 func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message, int, error) {
 	var found *Message
 	at, last := from, ""
@@ -408,14 +409,14 @@ func ofTurn(method string) bool {
 	return false
 }
 
-// Log returns the messages starting at index from.
+// Log returns the messages starting at the index from.
 func (e *Editor) Log(from int) []*Message {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([]*Message(nil), e.log[min(from, len(e.log)):]...)
 }
 
-// transcript returns the log starting at index from, with one line per message. Long lines are
+// transcript returns the log starting at the index from, with one line per message. Long lines are
 // shortened.
 func (e *Editor) transcript(from int) string {
 	var b strings.Builder

@@ -142,7 +142,8 @@ func cmdCapture(r *runner, rest string) error {
 	return nil
 }
 
-// cmp FILE SECTION|"text" compares a file on disk with a text. cmpbuf compares the editor's buffer.
+// cmp FILE SECTION|"text" compares a file on disk with the given text. cmpbuf compares the editor's
+// buffer.
 func cmdCmp(r *runner, rest string) error {
 	file, what, _ := strings.Cut(rest, " ")
 	got, err := os.ReadFile(filepath.Join(r.ws, filepath.FromSlash(file)))

@@ -38,7 +38,7 @@ func wrapUnion(e string) string {
 	return e
 }
 
-// spell returns a type's name in the dialect. named returns the name of a structure.
+// spell returns a type's name in the dialect. The function named returns the name of a structure.
 func (d dialect) spell(t ast.Expr, named func(string) string) string {
 	switch x := t.(type) {
 	case *ast.StarExpr:

@@ -25,7 +25,7 @@ type Picture struct {
 	texts    []*string // text of each file; nil if the file is not shown completely
 }
 
-// Lacks reports whether a text is missing.
+// Lacks reports whether the text of a file is missing.
 func (pic Picture) Lacks() bool { return slices.Contains(pic.texts, nil) }
 
 // TakePicture records the current texts of a proposal's files. It omits texts that the function
@@ -41,7 +41,7 @@ func TakePicture(p *wire.Proposal, text func(*wire.ProposalFile) (string, bool))
 	return out
 }
 
-// stands reports whether a text is the one to which the pending hunks of a file refer.
+// stands reports whether the pending hunks of a file refer to this text.
 func stands(text string, f *wire.ProposalFile) bool {
 	same, ok := render(text, f, func(h *wire.Hunk) string {
 		if f.Placement == "applied" {
@@ -52,7 +52,8 @@ func stands(text string, f *wire.ProposalFile) bool {
 	return ok && same == text
 }
 
-// render replaces each hunk for which in returns true with the result of the function with.
+// render replaces hunks in text. The function in selects the hunks, and the function with returns
+// the replacement for a hunk.
 func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	in func(*wire.Hunk) bool) (string, bool) {
 	var edits []textedit.Edit
@@ -71,10 +72,10 @@ func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	return out, err == nil
 }
 
-// Diffs returns diffs of the hunks for which in returns true. A file gets one diff of its whole
-// text before and after, as the ACP defines a diff. Clients show it with line numbers, and some
-// show only the first diff of a call. If a file cannot be shown completely, each hunk is a separate
-// diff.
+// Diffs returns diffs of the hunks that the function in selects. Each file gets one diff with its
+// whole text before and after the change, as the ACP requires. Clients show it with line numbers,
+// and some show only the first diff of a call. If a file cannot be shown completely, each hunk is a
+// separate diff.
 func (pic Picture) Diffs(in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	var out []acp.ToolCallContent
 	size := 0
