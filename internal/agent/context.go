@@ -48,8 +48,8 @@ const (
 	// MaxRefusals is the number of times that one call is shortened and sent again before the turn
 	// fails.
 	MaxRefusals = 6
-	// MaxFruitless is how many unsuccessful reductions, or failed summaries, in a row open the
-	// breaker.
+	// MaxFruitless is the number of consecutive unsuccessful reductions, or failed summaries, that
+	// open the breaker.
 	MaxFruitless = 3
 	// minLearned is the minimum number of message tokens in a refused call from which a smaller
 	// window is learned. A provider does not refuse a shorter call for its length, whatever the

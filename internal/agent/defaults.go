@@ -21,7 +21,7 @@ const (
 	// MaxVetoes is the maximum number of times that hooks may veto the end of one turn.
 	MaxVetoes = 10
 
-	// modelGrace is how long a model call may take to end after its context has ended.
+	// modelGrace is the time that a model call may take to end after its context has ended.
 	modelGrace = time.Second
 
 	// maxRemembered is the maximum number of ended turns that a session remembers.

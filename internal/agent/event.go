@@ -77,7 +77,7 @@ type (
 		TokensBefore, TokensAfter     int
 		MessagesBefore, MessagesAfter int
 	}
-	// StateChanged reports changes of the session other than its turns.
+	// StateChanged reports a change to the session's state.
 	StateChanged struct{ State State }
 )
 

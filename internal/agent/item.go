@@ -61,7 +61,7 @@ const (
 // ItemStatus is the status of an item.
 type ItemStatus string
 
-// The statuses of tool calls and, below, of messages.
+// The statuses of tool calls, followed by those of messages.
 const (
 	StatusPending            ItemStatus = "pending"
 	StatusAwaitingPermission            = ItemStatus(tool.StatusAwaitingPermission)

@@ -22,7 +22,7 @@ type PinChange struct {
 // pins tracks the messages that no reduction of the context may remove. The session's lock guards
 // it.
 type pins struct {
-	changed  map[string]bool // by message ID, whether PinChanges pinned or unpinned the message
+	changed  map[string]bool // by message ID, whether the last change pinned the message
 	withheld map[string]bool
 	list     []string // the pinned messages of the history, oldest first; never changed in place
 }

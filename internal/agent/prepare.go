@@ -52,7 +52,7 @@ func (c *callRun) name() string {
 	return c.call.Name
 }
 
-// prepare finds the tool and corrects the arguments, or determines the result.
+// prepare finds the tool and corrects the arguments. If the call cannot run, it sets the result.
 func (c *callRun) prepare() {
 	if c.reg == nil {
 		c.early = toolcall.Unknown(c.call.Name, c.step.Tools.Names())

@@ -31,7 +31,7 @@ func (e *entry) export() QueueEntry {
 	}
 }
 
-// SetQueueLimit changes how many messages may wait. 0 means DefaultQueueLimit.
+// SetQueueLimit changes the maximum number of waiting messages. 0 means DefaultQueueLimit.
 func (s *Session) SetQueueLimit(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

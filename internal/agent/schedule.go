@@ -124,7 +124,7 @@ func (b *batch) commitReady() {
 	}
 }
 
-// parallel returns how many calls run concurrently.
+// parallel returns the maximum number of calls that run concurrently.
 func (b *batch) parallel() int {
 	if n := b.t.step.MaxParallel; n > 0 {
 		return n

@@ -82,8 +82,8 @@ func (c *cleanup) sweep() {
 	})
 }
 
-// spillAge is how long outputs that were too long for the model are kept after the last output of
-// their session.
+// spillAge is the time for which outputs that were too long for the model are kept after the last
+// output of their session.
 const spillAge = 14 * 24 * time.Hour
 
 // removeOlder removes the entries of a folder that have not been written to for the given time.

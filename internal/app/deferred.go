@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// searchWait is how long tool_search waits for MCP servers that are starting.
+	// searchWait is the maximum time that tool_search waits for MCP servers that are starting.
 	searchWait = 10 * time.Second
 	// maxWhy is the maximum length, in bytes, of the reason why a server is not available.
 	maxWhy = 300

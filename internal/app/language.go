@@ -18,8 +18,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// diagnosticsWait is how long the result of an edit waits for diagnostics, unless the settings
-// specify another time.
+// diagnosticsWait is the maximum time that the result of an edit waits for diagnostics, unless the
+// settings specify another time.
 const diagnosticsWait = 3 * time.Second
 
 // languageServers queries the editor's language servers, or those that the daemon starts.

@@ -51,7 +51,7 @@ var _ policy.TrustStore = foundServer{}
 // connectTimeout limits the check of whether a server still listens.
 const connectTimeout = time.Second
 
-// look returns the current state of a server. running is false if nothing listens there.
+// look returns the current state of a server. running is false if nothing listens at its address.
 func (l *localServers) look(e *config.Endpoint) (s foundServer, running bool) {
 	address := hostOf(e.BaseURL)
 	s = foundServer{l, e, listeners(address)}

@@ -254,8 +254,8 @@ func (d *demo) reply(ctx context.Context, n event) any {
 	return d.permit(ctx, p)
 }
 
-// refuse returns the answer if no user can be asked. The answer explains to the model that no user
-// made the decision.
+// refuse returns the answer that is sent if no user can be asked. The answer explains to the model
+// that no user made the decision.
 func (d *demo) refuse() any {
 	d.denied++
 	return wire.RequestPermissionResult{Cancelled: true, Feedback: "no user was available to ask"}

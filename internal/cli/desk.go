@@ -48,7 +48,7 @@ func (d *desk) read(ctx context.Context) (line string, ok bool) {
 }
 
 // ask prints a question and returns the answer. If no user can be asked, the sample answers with
-// byItself. Outside the sample there is no answer, which counts as a refusal.
+// the argument byItself. Outside the sample there is no answer, which counts as a refusal.
 func (d *demo) ask(ctx context.Context, question, byItself string) (answer string, answered bool) {
 	if ctx.Err() != nil {
 		return "", false
@@ -71,8 +71,8 @@ func (d *demo) ask(ctx context.Context, question, byItself string) (answer strin
 // "abort" from "always".
 var answerWords = []string{"yes", "session", "always", "no", "hunk by hunk"}
 
-// choose asks until the answer is one of keys or the beginning of its word. If there is no answer,
-// it returns "no".
+// choose asks until the answer is one of keys or the beginning of the word that a key abbreviates.
+// If there is no answer, it returns "n".
 func (d *demo) choose(ctx context.Context, question, keys, byItself string) string {
 	for {
 		answer, answered := d.ask(ctx, question, byItself)

@@ -127,8 +127,8 @@ func (p *program) listSessions(l *session.Library, dir, query string, archived b
 	return w.Flush()
 }
 
-// noSessions describes which sessions were not found. A folder that does not exist is not an error,
-// because its sessions are still listed.
+// noSessions returns a message about sessions that were not found. A folder that does not exist is
+// not an error, because its sessions are still listed.
 func noSessions(dir, query string, archived bool) string {
 	said := "no sessions are stored for this workspace"
 	if archived {

@@ -118,7 +118,8 @@ func (f *feed) next() int64 {
 	return f.last
 }
 
-// tell notifies the subscribers and returns the number, or 0 if there is no subscriber.
+// tell notifies the subscribers and returns the notification's number, or 0 if there is no
+// subscriber.
 func (f *feed) tell(event any) int64 {
 	subscribers := *f.host.clients.subscribers.Load()
 	if len(subscribers) == 0 {

@@ -32,8 +32,8 @@ func AnsweredIDs(body []byte) []jsonrpc2.ID {
 	return []jsonrpc2.ID{IDFrom(view.IDRaw)}
 }
 
-// Without returns a body without the messages for which drop returns true, or nil if no message is
-// left. The body is a message or a batch.
+// Without returns a body without the messages for which the function drop returns true, or nil if
+// no message is left. The body is a message or a batch.
 func Without(body []byte, drop func(message []byte) bool) []byte {
 	if !isBatch(body) {
 		if drop(body) {

@@ -219,9 +219,9 @@ func (p *Project) markdown(base, dir string) (files []File, notices []string) {
 	return files, notices
 }
 
-// missing reports at low cost that a file does not exist, which is the usual case. It is called for
-// each model call. If a link leads out of base, missing may check a path outside of base. This
-// reveals nothing, because the file itself is opened in the root of base.
+// missing reports whether a file does not exist, which is the usual case. The check is cheap. It is
+// called for each model call. If a link leads out of base, missing may check a path outside of
+// base. This reveals nothing, because the file itself is opened in the root of base.
 func missing(base, name string) bool {
 	_, err := os.Stat(filepath.Join(base, filepath.FromSlash(name)))
 	return os.IsNotExist(err)

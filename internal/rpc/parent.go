@@ -30,8 +30,8 @@ func (s *server) watchParent(pid int) {
 	})
 }
 
-// poll returns a channel that is closed when alive returns false. It returns nil if the first call
-// of alive returns false.
+// poll returns a channel that is closed when the function alive returns false. It returns nil if
+// the first call of this function returns false.
 func poll(ctx context.Context, alive func() bool) <-chan struct{} {
 	if !alive() {
 		return nil

@@ -25,7 +25,7 @@ const (
 	importanceTail = 24  // messages at the end that importance keeps
 )
 
-// recentBudget returns how many tokens of recent messages are left unchanged.
+// recentBudget returns the number of tokens of recent messages that are left unchanged.
 func (in *Input) recentBudget() int {
 	if in.Recent > 0 {
 		return in.Recent

@@ -28,7 +28,7 @@ const (
 	MaxTags = 32
 	// MaxTag is the maximum length of one tag in bytes.
 	MaxTag = 100
-	// busyMs is how long to wait for another daemon's write, in milliseconds.
+	// busyMs is the maximum time to wait for another daemon's write, in milliseconds.
 	busyMs = 3000
 	// retryDelay is the pause before retrying a database that another daemon is creating.
 	retryDelay = 25 * time.Millisecond

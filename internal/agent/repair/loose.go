@@ -195,8 +195,8 @@ func (s *scanner) argsValue(i int) (start, end int, ok bool) {
 }
 
 // matching returns the length of the bracketed text at the start of s, or 0 if the brackets are not
-// closed. It deducts the scanned bytes from budget, so that a text full of opening brackets does
-// not take quadratic time.
+// closed. It deducts the scanned bytes from budget, so that text full of opening brackets does not
+// take quadratic time.
 func matching(s string, budget *int) int {
 	depth, quote := 0, byte(0)
 	for i := 0; i < len(s) && *budget > 0; i++ {

@@ -210,8 +210,8 @@ func speaksOfExample(line string) bool {
 // maxFound limits the number of calls in one reply. No model intends to make more.
 const maxFound = 256
 
-// maxTries limits, for each form, how many pieces of one reply are tried as calls. Otherwise, a
-// text with many opening brackets and no calls would repeat the most expensive work.
+// maxTries limits, for each form, how many pieces of one reply are tried as calls. Otherwise, text
+// with many opening brackets and no calls would repeat the most expensive work.
 const maxTries = 2048
 
 func (s *scanner) full() bool { return len(s.found) >= maxFound || s.tries <= 0 }

@@ -111,7 +111,7 @@ func (g *callGate) line(line string) bool {
 // callBytes are the bytes that can begin a call in the middle of a line.
 const callBytes = "{[<`"
 
-// partial returns how much of an incomplete line cannot belong to a call.
+// partial returns the length of the part of an incomplete line that cannot belong to a call.
 func (g *callGate) partial(line string) int {
 	word := strings.TrimLeft(line, " \t-*\n\r")
 	if !g.mid { // the first word decides: a tool, a key such as "name:", or a fence

@@ -122,7 +122,7 @@ func (s *scanner) closing(f *tagForm, from int) (bodyEnd, end int) {
 }
 
 // next returns the next position of a word, or the length of the text if there is none. It
-// remembers the result, so that a text with many openings and one distant closing tag is not
+// remembers the result, so that text with many opening tags and one distant closing tag is not
 // searched again for each opening.
 func (s *scanner) next(word string, from int) int {
 	if at, ok := s.seen[word]; ok && at >= from {

@@ -14,10 +14,11 @@ type Retention struct {
 	Keep     []string      // IDs of sessions to keep, even if they are closed in the meantime
 }
 
-// EmptyAge is how long a session without messages is kept.
+// EmptyAge is the time for which a session without messages is kept.
 const EmptyAge = 24 * time.Hour
 
-// makingTime is how long a log without a header is assumed to be a session that is being created.
+// makingTime is the time for which a log without a header is treated as a session that is being
+// created.
 const makingTime = time.Minute
 
 // beingMade reports whether this or another process is about to write the log's first line.

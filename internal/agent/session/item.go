@@ -86,7 +86,7 @@ func storeItem(it Item, in messages) (d itemData, found bool) {
 	return itemData{Seq: it.Seq, TurnID: it.TurnID, Item: s}, found
 }
 
-// refer replaces the item's text with a reference if m contains it.
+// refer replaces the item's text with a reference to m if m contains the text.
 func (s *storedItem) refer(m *message.Message, text string) bool {
 	if m == nil {
 		return false
@@ -160,8 +160,8 @@ func (d itemData) item(in messages) Item {
 	return Item{Seq: d.Seq, TurnID: d.TurnID, Item: it}
 }
 
-// text returns the referenced text. If the message became shorter because a secret was removed, it
-// returns the rest.
+// text returns the referenced text. If the message became shorter because a secret was removed,
+// text returns the part that remains.
 func (r *textRef) text(typ agent.ItemType, m *message.Message) string {
 	if m == nil {
 		return ""

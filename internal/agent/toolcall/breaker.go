@@ -18,7 +18,8 @@ type Breakers struct {
 const (
 	// BreakerFailures is the number of failures in a row that open a tool's breaker.
 	BreakerFailures = 5
-	// BreakerPause is how long an open breaker refuses calls before it allows one as a probe.
+	// BreakerPause is the time for which an open breaker refuses calls before it allows one as a
+	// probe.
 	BreakerPause = 30 * time.Second
 )
 

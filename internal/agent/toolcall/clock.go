@@ -85,7 +85,7 @@ func (k *Clock) stop() {
 	}
 }
 
-// Elapsed returns how long the tool has worked.
+// Elapsed returns the time that the tool has worked.
 func (k *Clock) Elapsed() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()

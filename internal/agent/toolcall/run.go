@@ -14,8 +14,8 @@ import (
 const (
 	// DefaultTimeout limits one run of a tool.
 	DefaultTimeout = 10 * time.Minute
-	// Grace is how long a tool may take to end after its context has ended. Commands get SIGKILL
-	// after 1.5 s, and a turn completes within 2 s of an abort.
+	// Grace is the time that a tool may take to end after its context has ended. Commands get
+	// SIGKILL after 1.5 s, and a turn completes within 2 s of an abort.
 	Grace = 1750 * time.Millisecond
 	// Retries is the maximum number of times that a read-only call is retried after a temporary
 	// error.

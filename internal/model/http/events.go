@@ -131,7 +131,7 @@ func (n *Events) parse(b []byte) {
 	}
 }
 
-// upTo returns b up to i, or all of it if i is negative.
+// upTo returns the first i bytes of b, or all of b if i is negative.
 func upTo(b []byte, i int) []byte {
 	if i < 0 {
 		return b

@@ -83,8 +83,8 @@ func Slowly(body string) Handler {
 	}
 }
 
-// Endless returns a handler that sends begin and then next(0), next(1) and so on until the client
-// disconnects.
+// Endless returns a handler that sends begin and then the results of next(0), next(1) and so on
+// until the client disconnects.
 func Endless(begin string, next func(i int) string) Handler {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", SSE)

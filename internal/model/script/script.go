@@ -48,7 +48,7 @@ type step struct {
 	Expect    *expect         `json:"expect"`
 	Reasoning string          `json:"reasoning"`
 	Text      string          `json:"text"`
-	Repeat    int             `json:"repeat"` // how often the text is repeated; 0 means once
+	Repeat    int             `json:"repeat"` // number of times that the text is sent; 0 means once
 	ToolCalls []call          `json:"toolCalls"`
 	Chunks    int             `json:"chunks"`
 	DelayMs   int             `json:"delayMs"`

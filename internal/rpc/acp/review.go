@@ -168,7 +168,7 @@ func (s *session) review(ctx context.Context, proposalID string) {
 	}
 }
 
-// grain determines how many hunks one question covers.
+// grain determines the number of hunks that one question covers.
 type grain struct {
 	files bool
 	hunks string // the file for whose hunks the user is asked separately

@@ -448,7 +448,7 @@ func (e *Editor) withdrawn() []*Message {
 	return e.Unanswered()
 }
 
-// wait blocks until done returns true. It calls done with the lock held.
+// wait blocks until the function done returns true. It calls this function while it holds the lock.
 func (e *Editor) wait(done func() bool, hopeless func() string) error {
 	expired := false
 	var watch vigil
