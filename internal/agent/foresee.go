@@ -91,7 +91,7 @@ func (c *callRun) askAhead(ctx context.Context) {
 }
 
 // answered waits for the user's answer to the advance question about this call. The answer is
-// invalid if earlier calls did not run as expected. In that case, the string again contains the
+// invalid if earlier calls did not run as expected. In that case, the second result contains the
 // reason.
 func (c *callRun) answered() (d *tool.Decision, again string) {
 	a := c.question.ahead

@@ -10,9 +10,9 @@ import (
 
 // Model answers requests. One value may serve many sessions concurrently.
 //
-// Generate sends one request and returns when the reply is complete. It calls the function on with
-// each piece of the reply as the piece arrives, in order and from the calling goroutine. The
-// function on must not block. The error is a *retry.Error, or the context's error if ctx has ended.
+// Generate sends one request and returns when the reply is complete. It passes each piece of the
+// reply to its last argument as the piece arrives, in order and from the calling goroutine. This
+// function must not block. The error is a *retry.Error, or the context's error if ctx has ended.
 // Generate makes one attempt. The engine handles retries, fallbacks and repairs that need a second
 // call. Generate returns immediately if ctx has ended.
 type Model interface {

@@ -53,7 +53,7 @@ func (v *view) restore(all []*message.Message, commits []*Commit) {
 }
 
 // restoreCount gives the meter the provider's token count for the newest reply that has one. Counts
-// of replies before the index from are ignored, because a reduction has since replaced the history
+// of replies before the given index are ignored, because a reduction has since replaced the history
 // that they refer to.
 func (v *view) restoreCount(from int) {
 	for i := len(v.msgs) - 1; i >= from; i-- {

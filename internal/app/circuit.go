@@ -101,9 +101,8 @@ type guardedModel struct {
 	ref     string
 	circuit *circuit
 	allowed func() error // returns the reason why the provider may not get a prompt, or nil
-	// The field otherwise is set if a model of another provider can answer instead. If there is
-	// none, the model is called even if its provider keeps failing, because the user has no
-	// alternative.
+	// This field is set if a model of another provider can answer instead. If there is none, the
+	// model is called even if its provider keeps failing, because the user has no alternative.
 	otherwise bool
 }
 

@@ -327,7 +327,7 @@ func (p *providers) firstModel(
 }
 
 // parted splits an error from the provider into the problem and a hint. If the error contains no
-// hint, parted returns the argument otherwise as the hint.
+// hint, parted returns its second argument as the hint.
 func parted(err error, otherwise string) (problem, hint string) {
 	if e := retry.As(err); e != nil && e.Hint != "" {
 		return strings.TrimSuffix(err.Error(), " ("+e.Hint+")"), e.Hint

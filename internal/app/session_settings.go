@@ -118,8 +118,8 @@ func inMode(c config.Config) config.Config {
 	return c
 }
 
-// withMore returns p with the rules from the argument more added, and with the profile from more if
-// it is set.
+// withMore returns p with the rules of its second argument added, and with the profile of that
+// argument if it has one.
 func withMore(p *config.Permissions, more config.Permissions) *config.Permissions {
 	var out config.Permissions
 	if p != nil {

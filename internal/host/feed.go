@@ -74,8 +74,7 @@ func (f *feed) barrier() {
 	defer f.mu.Unlock()
 }
 
-// put calls the function do while mu is held, either immediately or once the feed is no longer
-// held.
+// put calls its argument while mu is held, either immediately or once the feed is no longer held.
 func (f *feed) put(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -259,9 +258,9 @@ func (h *Host) CloseQuestion(sessionID, requestID string) {
 }
 
 // replay sends past events to one subscriber. It sends the completed items whose numbers are
-// greater than since, then the open items with their text so far, and then the pending proposals.
-// It returns the last number used. The caller must have held the feed (HoldFor), so that no new
-// events come in between.
+// greater than the given one, then the open items with their text so far, and then the pending
+// proposals. It returns the last number used. The caller must have held the feed (HoldFor), so that
+// no new events come in between.
 func (f *feed) replay(
 	to Subscriber,
 	items []session.Item,

@@ -24,7 +24,7 @@ func Heavy(i int) bool {
 	return i%4 == 0 || flag.Lookup("test.run").Value.String() != ""
 }
 
-// Size returns the argument full if tests run at full size, and otherwise a tenth of it.
+// Size returns its argument if tests run at full size, and otherwise a tenth of it.
 func Size(full int) int {
 	if Full() {
 		return full
@@ -32,8 +32,8 @@ func Size(full int) int {
 	return full / 10
 }
 
-// HeavySize returns the argument full if the test is selected by name, as `make test-heavy` does,
-// and otherwise a tenth of it.
+// HeavySize returns its argument if the test is selected by name, as `make test-heavy` does, and
+// otherwise a tenth of it.
 func HeavySize(full int) int {
 	if Heavy(1) {
 		return full

@@ -42,7 +42,7 @@ func PairedPrefix(msgs []*message.Message) (n int, open bool) {
 }
 
 // Pair returns msgs itself if it is paired. Otherwise it returns a new slice: results are moved
-// behind their calls in call order, and results without a call are dropped. The function missing
+// behind their calls in call order, and results without a call are dropped. The second argument
 // creates the missing results. If it is nil, they have the text MissingResult.
 func Pair(msgs []*message.Message,
 	missing func(m *message.Message, c *message.ToolCall) *message.Message) []*message.Message {

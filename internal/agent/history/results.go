@@ -186,8 +186,8 @@ func cutResult(in *Input, m *message.Message, head, tail int) *message.Message {
 	return withText(m, headTail(text, head, tail, where))
 }
 
-// headTail returns the first head and the last tail runes of text, with a note about the omitted
-// part between them.
+// headTail shortens text to its beginning (head runes) and its end (tail runes), with a note about
+// the omitted part between them.
 func headTail(text string, head, tail int, where string) string {
 	r := []rune(text)
 	if len(r) <= head+tail {

@@ -12,8 +12,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Items returns the completed items of the history with numbers greater than since, in the order of
-// their numbers. It reads them from the log, because a loaded session does not keep them in memory.
+// Items returns the completed items of the history with numbers greater than the given one, in the
+// order of their numbers. It reads them from the log, because a loaded session does not keep them
+// in memory.
 func (s *Session) Items(since uint64) ([]Item, error) {
 	refs, pending, in := s.itemRefs(since)
 	f, err := os.Open(s.lib.logPath(s.id))

@@ -35,7 +35,7 @@ func Limit(r *tool.Result, own, general int, spill func(text string) (path strin
 
 // HeadTail shortens text to about limit bytes, half from its beginning and half from its end. It
 // cuts at a nearby line break if there is one, and never within a rune. The note between the two
-// parts ends with the argument where, which names the location of the whole text.
+// parts ends with the last argument, which describes the location of the whole text.
 func HeadTail(text string, limit int, where string) string {
 	if len(text) <= limit {
 		return text

@@ -103,8 +103,8 @@ func (s *Schedule) Run() {
 	}
 }
 
-// group returns the end of the group of calls that begins with the call at index from, and whether
-// it is a group of edits.
+// group returns the end of the group of calls that begins with the call at the given index, and
+// whether it is a group of edits.
 func (s *Schedule) group(from int) (to int, edits bool) {
 	if s.calls[from].Class() == Edits {
 		return s.editsEnd(from), true
@@ -112,7 +112,7 @@ func (s *Schedule) group(from int) (to int, edits bool) {
 	return s.readsEnd(from), false
 }
 
-// readsEnd returns the end of the calls that run together with the call at index from.
+// readsEnd returns the end of the calls that run together with the call at the given index.
 func (s *Schedule) readsEnd(from int) int {
 	to := from + 1
 	for s.joins(from) && to < len(s.calls) && s.joins(to) {
@@ -129,8 +129,8 @@ func (s *Schedule) joins(i int) bool {
 	return false
 }
 
-// editsEnd returns the end of the group of edits that begins with the call at index from. Calls
-// that read files belong to it if an edit follows them.
+// editsEnd returns the end of the group of edits that begins with the call at the given index.
+// Calls that read files belong to it if an edit follows them.
 func (s *Schedule) editsEnd(from int) int {
 	end := from
 	for i, c := range s.calls[from:] {

@@ -14,7 +14,8 @@ type Blocks struct {
 	last  Joiner // text of the last block
 }
 
-// NewBlocks returns a Blocks that counts bytes in meter and calls on with each piece.
+// NewBlocks returns a Blocks that counts bytes in meter and passes each piece to the given
+// function.
 func NewBlocks(on func(agent.Delta), meter *Meter) Blocks { return Blocks{on: on, meter: meter} }
 
 // Empty reports whether there is no block yet.

@@ -60,8 +60,8 @@ func Attempt[T any](
 	return none, c.typed(err)
 }
 
-// once makes the call unless the key is still badKey. In that case, it returns the error why, which
-// the provider returned for badKey.
+// once makes the call unless the key is still badKey. In that case, it returns the given error,
+// with which the provider refused badKey.
 func once[T any](c *Call, badKey string, why error, run func(*Call) (T, error)) (out T, err error) {
 	defer c.close()
 	if c.key, err = c.Client.key(c.Ctx); err != nil {
@@ -115,7 +115,7 @@ func (c *Call) refusedKey(ctx context.Context, err error) bool {
 		c.Client.Options.KeyRefused(c.key)
 }
 
-// listen returns a function that counts deltas and calls on with each of them.
+// listen returns a function that counts deltas and passes them to the given function.
 func (c *Call) listen(on func(agent.Delta)) func(agent.Delta) {
 	return func(d agent.Delta) {
 		c.Meter.Add(len(d.Text))

@@ -28,7 +28,7 @@ func Say(status int, contentType, body string, header ...string) Handler {
 	}
 }
 
-// Then returns a handler that sends begin and then calls rest.
+// Then returns a handler that sends begin and then calls the handler rest.
 func Then(begin string, rest Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", SSE)

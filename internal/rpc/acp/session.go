@@ -42,8 +42,7 @@ type session struct {
 	// reviewing ends reviewPending and waits for it. It is nil if reviewPending never ran.
 	reviewing func()
 	pending   bool // whether a proposal may be undecided
-	// Until the channel held is closed, updates wait in the list later. If held is nil, updates are
-	// not held back.
+	// Updates are held back until this channel is closed. If it is nil, updates are not held back.
 	held     chan struct{}
 	holds    int  // number of holders that have not called resume
 	resuming bool // whether the waiting updates are being sent

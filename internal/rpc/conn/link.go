@@ -124,7 +124,7 @@ func (l *Link) Ask(ctx context.Context, method string, params, result any) error
 	return l.AskWithin(ctx, 0, method, params, result)
 }
 
-// AskWithin is like Ask, but adds the duration extra to the time limit.
+// AskWithin is like Ask, with a time limit that is longer by the given duration.
 func (l *Link) AskWithin(
 	ctx context.Context,
 	extra time.Duration,

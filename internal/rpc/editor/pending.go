@@ -134,7 +134,7 @@ func (h *hints) proposalChanged(p workspace.Proposal) {
 	h.mark(true, uris...)
 }
 
-// mark marks documents as changed. Unless the argument always is set, it marks only documents that
+// mark marks documents as changed. Unless the first argument is set, it marks only documents that
 // have hints, because only those hints may have moved.
 func (h *hints) mark(always bool, uris ...string) {
 	h.mu.Lock()

@@ -363,9 +363,9 @@ func (e *Editor) Call(method string, params, result any) error {
 }
 
 // Next waits for a message that has the given method and matches the pattern. The search starts at
-// the log index from. Next returns the first such message and the index after it. Unless patient is
-// set, it fails as soon as the message can no longer arrive: when the daemon has ended, or when the
-// message belongs to a turn and no turn is running.
+// the given index of the log. Next returns the first such message and the index after it. Unless
+// patient is set, it fails as soon as the message can no longer arrive: when the daemon has ended,
+// or when the message belongs to a turn and no turn is running.
 func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message, int, error) {
 	var found *Message
 	at, last := from, ""
@@ -409,14 +409,14 @@ func ofTurn(method string) bool {
 	return false
 }
 
-// Log returns the messages starting at the index from.
+// Log returns the messages starting at the given index.
 func (e *Editor) Log(from int) []*Message {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([]*Message(nil), e.log[min(from, len(e.log)):]...)
 }
 
-// transcript returns the log starting at the index from, with one line per message. Long lines are
+// transcript returns the log starting at the given index, with one line per message. Long lines are
 // shortened.
 func (e *Editor) transcript(from int) string {
 	var b strings.Builder

@@ -52,8 +52,8 @@ func stands(text string, f *wire.ProposalFile) bool {
 	return ok && same == text
 }
 
-// render replaces hunks in text. The function in selects the hunks, and the function with returns
-// the replacement for a hunk.
+// render replaces hunks in text. The last argument selects the hunks, and the argument before it
+// returns the replacement for a hunk.
 func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	in func(*wire.Hunk) bool) (string, bool) {
 	var edits []textedit.Edit
@@ -72,7 +72,7 @@ func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	return out, err == nil
 }
 
-// Diffs returns diffs of the hunks that the function in selects. Each file gets one diff with its
+// Diffs returns diffs of the hunks that its argument selects. Each file gets one diff with its
 // whole text before and after the change, as the ACP requires. Clients show it with line numbers,
 // and some show only the first diff of a call. If a file cannot be shown completely, each hunk is a
 // separate diff.
