@@ -31,8 +31,9 @@ type mcpServers struct {
 	definitions mcp.Definitions[config.MCP]
 }
 
-// later calls start when no request is urgent. The model request for a session's first prompt takes
-// precedence over the servers, because the prompt arrives together with the session.
+// later schedules a call of start for a time when no request is urgent. The model request for a
+// session's first prompt takes precedence over the servers, because the prompt arrives together
+// with the session.
 func (m *mcpServers) later() {
 	if !m.due.Swap(true) {
 		m.hub.Later(m.start)

@@ -51,7 +51,7 @@ func (d *daemon) listCommands(ctx context.Context) ([]wire.SlashCommand, error) 
 	return out, nil
 }
 
-// expand replaces a prompt that begins with a command with the text that the command expands to.
+// If a prompt begins with a command, expand returns the text to which the command expands.
 func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 	if expanded, ok := d.project.Expand(text); ok {
 		return expanded, true

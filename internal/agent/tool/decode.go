@@ -8,9 +8,9 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 )
 
-// Decode decodes the call's arguments into a struct, to which its argument points. It matches keys
-// with json tags. It decodes JSON only for a call that did not pass the registry. A type that
-// models write in more than one form implements mapstructure.Unmarshaler.
+// Decode decodes the call's arguments into a struct. The parameter is a pointer to the struct.
+// Decode matches keys with json tags. It decodes JSON only for a call that did not pass the
+// registry. A type that models write in more than one form implements mapstructure.Unmarshaler.
 func (c *Call) Decode(into any) error {
 	object, err := c.object()
 	if err != nil {
@@ -39,8 +39,8 @@ func (c *Call) object() (map[string]any, error) {
 	return decodeObject(c.Args)
 }
 
-// Assign converts decoded JSON, in which numbers are json.Number, to a Go value and stores this
-// value where its second argument points. It matches keys with json tags.
+// Assign converts decoded JSON, in which numbers are json.Number, to a Go value. The second
+// argument is a pointer to this value. Assign matches keys with json tags.
 func Assign(from, into any) error {
 	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
 		Result: into, TagName: "json", Squash: true, DecodeHook: noNumber,
