@@ -186,8 +186,8 @@ func (c *callRun) timeout() time.Duration {
 	return toolcall.Timeout(&c.reg.Spec, c.step.ToolTimeout)
 }
 
-// spill returns the function that stores a result that is too long for the model, or nil if the
-// session has none.
+// spill returns the function that stores a result that is too long for the model. It returns nil if
+// there is no such function.
 func (c *callRun) spill() func(text string) (path string, err error) {
 	if c.s.opts.Spill == nil {
 		return nil

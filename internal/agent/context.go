@@ -67,9 +67,9 @@ type budget struct {
 	learned                        bool // whether a refusal has shown the real window
 }
 
-// budget derives the sizes from the configured window or the one that the model reports. learned is
-// the window that was derived from a provider's refusal. A larger window is reduced to it. 0 means
-// that there was no refusal.
+// budget derives the sizes from the configured window, or from the window that the model reports.
+// learned is the window that was derived from a provider's refusal. A larger window is reduced to
+// it. 0 means that there was no refusal.
 func (c ContextConfig) budget(m Model, learned int) budget {
 	w := c.Window
 	if w == 0 {

@@ -43,8 +43,8 @@ func optionsOf(m *message.Message) *TurnOptions {
 	return &o
 }
 
-// optionsFor returns the options of the turn that the entries start. Without entries, the options
-// are those of the turn that a pause stopped, or of a message that is not stored.
+// optionsFor returns the options of the turn that the entries start. Without entries, it returns
+// the options of the turn that a pause stopped, or of a message that is not stored.
 func (s *Session) optionsFor(entries []*entry) *TurnOptions {
 	o := s.pause.unsaid
 	s.pause.unsaid = nil

@@ -17,9 +17,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// list returns the models of all usable providers: the default provider, those of the setting
-// providers, and the hosted built-in providers that have a key. A provider that does not answer is
-// omitted. If no provider answers, the error is that of the default provider.
+// list returns the models of all usable providers: the default provider, the providers in the
+// setting `providers`, and the hosted built-in providers that have a key. A provider that does not
+// answer is omitted. If no provider answers, list returns the error of the default provider.
 func (p *providers) list(ctx context.Context, c *config.Config) ([]wire.Model, error) {
 	home := c.DefaultProvider()
 	names := []string{home}
@@ -43,8 +43,8 @@ func (p *providers) list(ctx context.Context, c *config.Config) ([]wire.Model, e
 	return all, nil
 }
 
-// listOf returns the models of the named provider. The name may also be that of the built-in
-// provider that is equivalent to the default provider.
+// listOf returns the models of the named provider. This may also be the built-in provider that is
+// equivalent to the default provider.
 func (p *providers) listOf(
 	ctx context.Context, c *config.Config, name string,
 ) ([]wire.Model, error) {
@@ -178,7 +178,7 @@ func withoutUser(raw string) string {
 }
 
 // unpriced reports whether the catalog's prices do not apply to a provider, because the provider is
-// a local server, whatever the names of its models.
+// a local server. This does not depend on the names of its models.
 func unpriced(e *config.Endpoint) bool {
 	if config.Hosted(e.ID) {
 		return false

@@ -39,8 +39,8 @@ func systemBlocks(c *config.Config, cwd, project, mode string,
 	return blocks
 }
 
-// environmentText describes the environment in which the agent works. The date is that of the
-// session's start, so the text does not change within a session.
+// environmentText describes the environment in which the agent works. The date is the day on which
+// the session started, so the text does not change within a session.
 func environmentText(cwd string, started time.Time) string {
 	return "Working directory: " + cwd + "\nSystem: " + runtime.GOOS + "/" + runtime.GOARCH +
 		"\nDate: " + started.Format("2006-01-02")

@@ -51,9 +51,9 @@ type SessionInfo struct {
 
 // Settings merges the layers of configuration. It is safe for concurrent use.
 type Settings interface {
-	// Session returns the effective configuration of a session with the given layer of its own,
-	// which may be nil, and notices for the user about ignored settings. The error names the
-	// invalid field.
+	// Session returns the effective configuration of a session, and notices for the user about
+	// ignored settings. own is the session's own layer and may be nil. The error names the invalid
+	// field.
 	Session(own json.RawMessage) (config.Config, []string, error)
 	// Storable returns own without the keys that a session cannot set.
 	Storable(own json.RawMessage) json.RawMessage

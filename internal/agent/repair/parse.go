@@ -182,7 +182,8 @@ func (s *scanner) isExample(start, end int) bool {
 	return speaksOfExample(s.introduction(start))
 }
 
-// introduction returns the line before text[start], or the beginning of its own line.
+// introduction returns the part of the line before text[start] or, if that part is blank, the
+// preceding line that is not blank.
 func (s *scanner) introduction(start int) string {
 	low := lineStart(s.text, start)
 	if strings.TrimSpace(s.text[low:start]) != "" {

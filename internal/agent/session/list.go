@@ -132,7 +132,7 @@ func cursorOf(e Entry) string {
 	return strconv.FormatInt(e.UpdatedAt.UnixNano(), 36) + "." + e.ID
 }
 
-// after returns the entries after the one that the cursor refers to.
+// after returns the entries that follow the entry to which the cursor refers.
 func after(all []Entry, cursor string) ([]Entry, error) {
 	if cursor == "" {
 		return all, nil

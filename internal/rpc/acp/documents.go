@@ -46,7 +46,7 @@ type document struct {
 	text    string
 }
 
-// missing is the last file that was looked for and not found.
+// missing is the last file that was not found.
 type missing struct {
 	uri   string
 	until time.Time

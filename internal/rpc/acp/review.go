@@ -185,8 +185,8 @@ type question struct {
 	file  string
 }
 
-// questionOf returns a question about all pending hunks, about those of the first file that has
-// any, or about the first hunk.
+// questionOf returns a question about all pending hunks, about the pending hunks of the first file
+// that has any, or about the first hunk.
 func questionOf(p *wire.Proposal, by grain) question {
 	q := question{p: p, title: p.Title}
 	for _, f := range p.Files {

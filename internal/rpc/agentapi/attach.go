@@ -89,7 +89,7 @@ func (a Attachments) readings(cwd, name string) (out []string) {
 }
 
 // Text returns the content of an attachment that the user sees, from the editor's buffer or else
-// from the file. If there is no content, it returns the reason. ok is false if the text is that of
+// from the file. If there is no content, it returns the reason. ok is false if the text comes from
 // a secret file that is not in allowed. Text records that the session sessionID has read the file.
 func (a Attachments) Text(
 	ctx context.Context,

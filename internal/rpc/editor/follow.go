@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// follower makes an editor show the locations that tools use. It does so if the editor claims
-// agent/editor/reveal and the session's settings enable it. A slow editor is shown only the latest
+// follower makes an editor show the locations that tools use. It is active if the editor claims
+// agent/editor/reveal and the session's settings enable this. A slow editor is shown only the latest
 // location.
 type follower struct {
 	s *Features

@@ -43,7 +43,7 @@ type lspCommand struct {
 	Arguments []json.RawMessage `json:"arguments"`
 }
 
-// inner returns the command to execute, which is either the command itself or the one that it
+// inner returns the command to execute, which is either the command itself or the command that it
 // contains.
 func (c lspCommand) inner() (lspCommand, string) {
 	var name string
