@@ -154,7 +154,7 @@ const findKeysArg = "--find-keys"
 func init() {
 	if len(os.Args) == 3 && os.Args[1] == findKeysArg {
 		findKeys(os.Args[2])
-		_, _ = io.Copy(os.Stdout, os.Stdin) // this program is also a formatter, which prints its input
+		_, _ = io.Copy(os.Stdout, os.Stdin) // a formatter prints its input
 		os.Exit(0)
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // follower makes an editor show the locations that tools use. It is active if the editor claims
-// agent/editor/reveal and the session's settings enable this. A slow editor is shown only the latest
-// location.
+// agent/editor/reveal and the session's settings enable this. A slow editor is shown only the
+// latest location.
 type follower struct {
 	s *Features
 
