@@ -128,8 +128,7 @@ func (d *differ) anchors(c chunk) [][2]int {
 	return rising(pairs)
 }
 
-// rising returns the longest subsequence of pairs whose first elements increase. The pairs are
-// sorted by their second elements.
+// rising returns the longest subsequence of pairs (sorted by [1]) whose first elements increase.
 func rising(pairs [][2]int) [][2]int {
 	var tails []int // index of the last pair in the best run of each length
 	prev := make([]int, len(pairs))

@@ -225,9 +225,8 @@ func sequence(file, ids []int32) []int {
 	return out
 }
 
-// shifts lists every shift that converts the indent of the pattern to the indent of the file's
-// lines. The parameter at is the index of the first of these lines. There may be no shift, one, or
-// several with different interpretations of the units.
+// shifts lists every shift from the pattern's indent to that of the file's lines from index at on.
+// There may be no shift, one, or several with different interpretations of the units.
 func (m *matcher) shifts(pat []string, at int) []shift {
 	var old, file []string
 	for i, l := range pat {

@@ -2,8 +2,7 @@ package edit
 
 import "bytes"
 
-// line is one line of the text in data. Its content is data[start:end], and its ending is
-// data[end:next].
+// line is one line of data. Its content is data[start:end], and its ending is data[end:next].
 type line struct{ start, end, next int }
 
 // splitLines splits at LF, CRLF and CR, as LSP positions count lines. A final piece without an

@@ -264,8 +264,7 @@ func (pm *patchMatcher) applied(v variant, starts []int, old, new []string) (int
 	return after[0], true
 }
 
-// build returns the span that replaces the lines that the hunk matched. The parameter at is the
-// index of the first of these lines.
+// build returns the span that replaces the matched lines, of which the first has the index at.
 func (pm *patchMatcher) build(h patch.Hunk, t Tier, at int) (s Span, problem string) {
 	old, new := h.Sides()
 	pl := pm.linePlace(pm.lines(), at, len(old), true)

@@ -40,9 +40,8 @@ func (m *matcher) reindent(old, side, text string, pl place) (out, problem strin
 	return "", unclearIndent
 }
 
-// reading compares the indent of side, the new text, with the indent of old, the search text, and
-// with the indent of the file's lines from the line with index at. The last two differ by a uniform
-// shift, so the indent of side cannot equal both.
+// reading compares the indent of side (new text) with that of old (search text) and that of the
+// file's lines from index at on. These two differ by a uniform shift, so side cannot equal both.
 func (m *matcher) reading(shifts []shift, old, side []string, at int) reading {
 	file := make([]string, len(old))
 	for i := range file {

@@ -69,10 +69,9 @@ func inBlocks(starts []int, blocks []block) []int {
 	return out
 }
 
-// named returns the line at which a hunk begins according to its header, and reports whether this
-// line is one of the starts. If the header of the previous hunk was wrong, named assumes that this
-// header is wrong by the same number of lines, unless it names one of the other starts exactly.
-// Models count lines badly, and the nearest position would be a guess.
+// named returns the line at which a hunk begins according to its header. If the header of the
+// previous hunk was wrong, named assumes that this header is wrong by the same number of lines,
+// unless it names one of the other starts exactly. Models count lines badly, so it does not guess.
 func (pm *patchMatcher) named(starts []int, line int) (int, bool) {
 	drifted := slices.Contains(starts, line+pm.drift)
 	if pm.drift != 0 && slices.Contains(starts, line) {
