@@ -75,12 +75,12 @@ func TestPrefixIsStable(t *testing.T) {
 			m.reply = bigCalls(6)
 			r := strictRig(t, m, nil, bigTool(8000))
 			defer r.close()
-			last, calls, anew := "", 0, 0
+			last, calls, reduced := "", 0, 0
 			r.env.Context.Reducers = reducers
 			r.env.Hooks = []Hook{sentHook(func(msgs []*message.Message) {
 				now := texts(msgs)
 				if calls++; !strings.HasPrefix(now, last) {
-					anew++
+					reduced++
 				}
 				last = now
 			})}
@@ -88,9 +88,9 @@ func TestPrefixIsStable(t *testing.T) {
 				r.run(fmt.Sprint("turn ", i))
 			}
 			commits := strings.Count(r.log.lines(), "compacted ")
-			if anew != commits || commits == 0 || commits > calls/3 {
+			if reduced != commits || commits == 0 || commits > calls/3 {
 				t.Errorf("%v: %d of %d requests had a new beginning, with %d reductions",
-					reducers, anew, calls,
+					reducers, reduced, calls,
 					commits)
 			}
 		})

@@ -65,7 +65,7 @@ func (c *cleanup) sweep() {
 	r.MaxAge, r.MaxBytes = retention(now.Sessions)
 	calm := make(chan struct{})
 	if first {
-		c.later(func() { close(calm) }) // wait until the model request was sent
+		c.later(func() { close(calm) }) // wait until the model request has been sent
 	} else {
 		close(calm)
 	}

@@ -138,8 +138,8 @@ func (p *sessionParts) holding() bool {
 	return p.release != nil
 }
 
-// takeHold returns the function that ends holdServers. The caller must call it. It returns nil if
-// servers are not held.
+// takeHold returns the function that releases the servers that holdServers holds back, or nil if it
+// holds none back. The caller must call the function.
 func (p *sessionParts) takeHold() (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,8 +154,8 @@ func (p *sessionParts) letServers() {
 	}
 }
 
-// beforeServers makes the next request of a session's models end holdServers. Later requests are
-// not affected.
+// beforeServers makes the next request of a session's models release the servers that holdServers
+// holds back. Later requests are not affected.
 func (p *sessionParts) beforeServers(models []agent.Model) []agent.Model {
 	if len(models) == 0 {
 		p.letServers()

@@ -14,7 +14,7 @@ import (
 type hostile struct {
 	name     string
 	file     string // file that contains the code, or "" if the repository contains none
-	settings string // settings of the language server that follow its program
+	settings string // JSON that is appended to the language server's settings, or ""
 	env      []string
 }
 

@@ -18,7 +18,7 @@ import (
 const (
 	// probeTimeout limits the total time of the search for a local server on all ports.
 	probeTimeout = 400 * time.Millisecond
-	// keyLifetime is how long a key that apiKeyCommand printed is used.
+	// keyLifetime is how long the output of apiKeyCommand is cached.
 	keyLifetime = time.Minute
 	// maxModelList is the maximum size of a local server's response in bytes.
 	maxModelList = 1 << 20

@@ -104,7 +104,7 @@ func (f *feed) release() {
 	f.pending = nil
 }
 
-// settled returns a channel that is closed when everything that was put earlier has run.
+// settled returns a channel that is closed after all functions that were put earlier have run.
 func (f *feed) settled() <-chan struct{} {
 	done := make(chan struct{})
 	f.put(func() { close(done) })

@@ -195,8 +195,9 @@ var harmlessUpper = map[string]bool{
 	"PYTHONDONTWRITEBYTECODE": true,
 }
 
-// harmlessVariable reports whether a variable is known to start nothing. Lower-case names belong to
-// the script, with a few exceptions. All other names are harmless only if they are listed.
+// harmlessVariable reports whether setting a variable is known not to make a program run other code.
+// Lower-case names belong to the script, with a few exceptions. All other names are harmless only if
+// they are listed.
 func harmlessVariable(name string) bool {
 	if harmlessUpper[name] || strings.HasPrefix(name, "LC_") {
 		return true

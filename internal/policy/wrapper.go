@@ -235,8 +235,8 @@ func (w *walker) shell(args []arg, assigns []string) {
 }
 
 func (w *walker) readsScript(sh string) {
-	w.opaque(sh + " runs what it reads")
-	w.worsen(Dangerous, sh+" runs what it reads")
+	w.opaque(sh + " runs commands from its standard input")
+	w.worsen(Dangerous, sh+" runs commands from its standard input")
 }
 
 func (w *walker) shellScript(sh arg, rest []arg) {

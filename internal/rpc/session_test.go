@@ -530,7 +530,7 @@ func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 // If a session is created, loaded or reloaded while the connection is closing, the session is
 // closed as well. Otherwise nothing would close it later.
 func TestASessionThatIsMadeAsTheConnectionEndsIsClosed(t *testing.T) {
-	for _, how := range []string{"made", "loaded", "read anew"} {
+	for _, how := range []string{"made", "loaded", "read again"} {
 		t.Run(how, func(t *testing.T) { madeAtTheEnd(t, how) })
 	}
 }
@@ -561,7 +561,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 	id, r := c.newSession(), c.core.Host
 	var l *host.Session
 	var err error
-	switch ending = how == "read anew"; how {
+	switch ending = how == "read again"; how {
 	case "made":
 		ending = true
 		l, err = r.Create(t.Context(), host.NewSession{Cwd: t.TempDir()})

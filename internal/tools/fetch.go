@@ -188,8 +188,7 @@ func (f *fetcher) fetch(ctx context.Context, call *tool.Call, a fetchArgs) (*too
 func (f *fetcher) askRedirect(ctx context.Context, call *tool.Call, u *url.URL) error {
 	host, title := hostName(u), "Follow a redirect to "+u.String()
 	if f.askHost == nil {
-		return fmt.Errorf("it redirects to %s, another host, and no user can be asked about that",
-			host)
+		return fmt.Errorf("it redirects to another host (%s), which the user cannot be asked about", host)
 	}
 	wait, cancel := call.WaitContext(ctx)
 	defer cancel()

@@ -168,6 +168,29 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
+// TestReducersOfStrategies checks the reducers of each strategy and their order.
+func TestReducersOfStrategies(t *testing.T) {
+	for name, want := range map[string]string{
+		StrategyNone:          "",
+		StrategySlidingWindow: "drop_turns emergency",
+		strategyImportance:    "dedupe mask truncate importance emergency",
+		StrategyHybrid:        "dedupe mask truncate turn_summaries importance emergency",
+		StrategyAdaptive:      "dedupe mask truncate turn_summaries summary drop_turns emergency",
+	} {
+		ladder, err := Ladder(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, r := range ladder {
+			names = append(names, r.Name())
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
 // A later summary extends the previous one instead of replacing it, and lists the files that tools
 // named.
 func TestSummaryIsUpdated(t *testing.T) {

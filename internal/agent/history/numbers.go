@@ -29,7 +29,7 @@ func Numbers() []Number {
 		{"`turn_summaries`: files to list", summaryFiles},
 		{"`summary`: maximum attempts, each with a fifth less history", summaryTries},
 		{"`summary`: maximum tokens of the notes", summaryMaxTokens},
-		{"`summary`: maximum bytes of a text in the transcript", transcriptText},
+		{"`summary`: maximum bytes of a message in the transcript", transcriptText},
 		{"`summary`: maximum bytes of a result in the transcript", transcriptResult},
 		{"`summary`: maximum bytes of an argument in the transcript", transcriptArg},
 		{"`importance`: messages to keep at the start, each with its tool results", importanceHead},

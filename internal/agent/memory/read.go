@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	_ "modernc.org/sqlite" // the database driver; registering it takes well under a millisecond
 )
 
 const selectMemory = "SELECT m.id, m.owner, m.key, m.content, m.tags, m.author, m.created, m.updated FROM memories m"

@@ -10,7 +10,7 @@ type Number struct {
 func Numbers() []Number {
 	return []Number{
 		{"minimum words of an answer after tool calls; a shorter answer may be a planning note", tentativeWords},
-		{"minimum words of two answers that are compared for repetition", repetitiveWords},
+		{"minimum words in each of two answers that are compared for repetition", repetitiveWords},
 		{"fraction of the shorter answer's words that must be common to both answers for a repetition",
 			repetitiveShare},
 		{"minimum visible words of an answer; a shorter answer may count as reasoning only", reasoningVisible},

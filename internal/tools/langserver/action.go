@@ -44,7 +44,7 @@ func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render,
 			line), nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: code actions, by %s (lsp_action takes one by its title):\n    %s\n", where,
+	fmt.Fprintf(&b, "%s: code actions, by %s (to apply one, pass its title to lsp_action):\n    %s\n", where,
 		s.conf.Name, line)
 	for i, act := range list {
 		if i == maxActions {

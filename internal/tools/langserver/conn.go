@@ -58,8 +58,8 @@ func newConn(handle jsonrpc2.Handler, flood int) *conn {
 		handle: handle}
 }
 
-// run serves until the server's output ends, and returns the reason. It returns only after both
-// ends are closed, so the caller must end the process to end run.
+// run serves the connection until the server's output ends, and returns the reason. It returns only
+// after both pipes are closed, so the caller must stop the process to make run return.
 func (c *conn) run(r io.Reader, w io.WriteCloser) error {
 	c.frames.in = bufio.NewReaderSize(r, 64<<10)
 	var writer sync.WaitGroup

@@ -25,7 +25,7 @@ import (
 const (
 	// StartTimeout is how long a server may take to answer initialize.
 	StartTimeout = 30 * time.Second
-	// maxStarts is how many times a server is started again after it ended.
+	// maxStarts is the maximum number of times that a server is started, including the first time.
 	maxStarts = 3
 	// againAfter is the pause before a request is repeated because a server canceled it or found it
 	// outdated.

@@ -105,9 +105,8 @@ end
 local status_groups =
   { running = 'AgentLspRunning', awaiting = 'AgentLspWaiting', paused = 'AgentLspWaiting' }
 
-local function width_in(win, bar)
-  local options = { winid = win, use_winbar = true, maxwidth = 1000 }
-  return vim.api.nvim_eval_statusline(bar, options).width
+local function width_of(bar)
+  return vim.api.nvim_eval_statusline(bar, { use_winbar = true, maxwidth = 1000 }).width
 end
 
 --- Draws the window bars with the state, title, cost and context. A narrow window omits the title,
@@ -118,17 +117,16 @@ function M.winbar()
     (state.status == 'idle' and '○ ' or '● ') .. labels.status[state.status]
   )
   for _, win in ipairs(transcript.windows()) do
-    local width = vim.api.nvim_win_get_width(win)
-    local rest = cost() .. gauge()
+    local width, rest = vim.api.nvim_win_get_width(win), cost() .. gauge()
     for _, shorter in ipairs({ gauge(), '' }) do
-      if width_in(win, status .. rest) > width then
+      if width_of(status .. rest) > width then
         rest = shorter
       end
     end
-    local room = width - width_in(win, status .. '· ' .. rest) - 1
+    local room = width - width_of(status .. '· ' .. rest) - 1
     local titled = (state.title or '') ~= '' and room >= 8 -- a shorter title is not helpful
-    vim.wo[win][0].winbar = (titled and status .. '· ' .. fit(state.title, room) or status)
-      .. ('%=' .. rest)
+    local bar = titled and status .. '· ' .. fit(state.title, room) or status
+    vim.wo[win][0].winbar = bar .. '%=' .. rest
   end
 end
 

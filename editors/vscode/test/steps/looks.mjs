@@ -270,8 +270,8 @@ async function streaming(d) {
 }
 
 /**
- * Checks tools in every state, one of them with live output, together with a job and a plan. The
- * end stays visible although it grows.
+ * Checks tool calls in every state, one of them with live output, together with a job and a plan.
+ * The end of the transcript stays in view while the transcript grows.
  */
 async function toolCalls(d) {
   const file = await openCalc(d);

@@ -23,7 +23,7 @@ type broker struct {
 	listener int
 	lock     int // makes each check and its change atomic across brokers; -1 if there is only one
 
-	mu      sync.Mutex // guards the fields below and root.git
+	mu      sync.Mutex // guards the fields below and root.guarded
 	refused []string   // protected paths, for the note at the end
 }
 
@@ -63,7 +63,7 @@ func (b *broker) guard(g *guards) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range b.roots {
-		b.roots[i].git = append(g.inRoots(b.roots[i].path), GitFolders(b.roots[i].path)...)
+		b.roots[i].guarded = append(g.inRoots(b.roots[i].path), GitFolders(b.roots[i].path)...)
 	}
 }
 

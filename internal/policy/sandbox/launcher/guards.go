@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,7 +99,7 @@ func (g *guards) hop(path, inner string) {
 	if inner == "" {
 		g.found = append(g.found, path)
 	}
-	rest, at := strings.Split(filepath.Clean(path), string(filepath.Separator)), "/"
+	rest, at := fromTop(filepath.Clean(path))
 	for links := 0; len(rest) > 0 && links < mostLinks; {
 		next := filepath.Join(at, rest[0])
 		rest = rest[1:]
@@ -109,12 +110,21 @@ func (g *guards) hop(path, inner string) {
 		}
 		links++
 		g.found = append(g.found, next)
+		steps, top := fromTop(to)
 		if filepath.IsAbs(to) {
-			at = "/"
+			at = top
 		}
-		rest = append(strings.Split(to, string(filepath.Separator)), rest...)
+		rest = append(steps, rest...)
 	}
 	g.found = append(g.found, filepath.Join(at, inner))
+}
+
+// fromTop splits a path into its names, without the volume that begins it on Windows, and returns
+// the folder at the top of that volume.
+func fromTop(path string) (names []string, top string) {
+	volume := filepath.VolumeName(path)
+	const separator = string(filepath.Separator)
+	return strings.Split(path[len(volume):], separator), volume + separator
 }
 
 // mostLinks bounds the links on the way to a file, as the kernel does.
@@ -182,22 +192,21 @@ func Guards(root, rel string) []string {
 func (g *guards) above(dir string) {
 	g.folder(dir)
 	g.folder(filepath.Join(dir, ".git"))
-	pairs := set(".github", ".cargo")
-	for _, list := range []map[string]bool{startingFolders, startingFiles, pairs} {
-		for name := range list {
-			path := filepath.Join(dir, name)
-			fi, err := os.Lstat(path)
-			if err != nil {
-				continue
-			}
-			g.entry(path, fi.Mode())
-			if !fi.IsDir() {
-				continue
-			}
-			entries, _ := os.ReadDir(path)
-			for _, e := range entries[:min(len(entries), mostWorktrees)] {
-				g.entry(filepath.Join(path, e.Name()), e.Type())
-			}
+	names := slices.Concat(slices.Collect(maps.Keys(startingFolders)),
+		slices.Collect(maps.Keys(startingFiles)), slices.Collect(maps.Keys(startingPairs)))
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		fi, err := os.Lstat(path)
+		if err != nil {
+			continue
+		}
+		g.entry(path, fi.Mode())
+		if !fi.IsDir() {
+			continue
+		}
+		entries, _ := os.ReadDir(path)
+		for _, e := range entries[:min(len(entries), mostWorktrees)] {
+			g.entry(filepath.Join(path, e.Name()), e.Type())
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 
 // root is a workspace folder that the broker may change.
 type root struct {
-	path string   // path from the command's perspective
-	fd   int      // the folder's writable mount, which is not attached to a path
-	git  []string // more protected paths, see guards
+	path    string   // path from the command's perspective
+	fd      int      // the folder's writable mount, which is not attached to a path
+	guarded []string // more protected paths, see guards
 }
 
 // enter replaces this process's view of the file system and enables loopback. It returns the roots

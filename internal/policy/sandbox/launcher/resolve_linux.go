@@ -51,12 +51,12 @@ func (p *place) path() string { return path.Join(p.rel, p.name) }
 
 // startsPrograms reports whether the location is a protected one.
 func (p *place) startsPrograms() bool {
-	return StartsPrograms(p.path()) || InGitFolder(p.path(), p.root.git)
+	return StartsPrograms(p.path()) || InGitFolder(p.path(), p.root.guarded)
 }
 
 // aboveGit reports whether the location is a folder above one of the root's GitFolders.
 func (p *place) aboveGit() bool {
-	return slices.ContainsFunc(p.root.git, func(f string) bool { return Below(f, p.path()) })
+	return slices.ContainsFunc(p.root.guarded, func(f string) bool { return Below(f, p.path()) })
 }
 
 const maxLinks = 40

@@ -216,7 +216,7 @@ func (h *Hunk) body(l string, lineNo int, empties *int) error {
 		h.noNewline()
 	default:
 		return fail(lineNo,
-			"%q begins with none of \" \", \"+\", \"-\", \"@@\" (context lines need a leading space). Send context lines with it, and no other text after the patch", shown(l))
+			"%q does not begin with \" \", \"+\", \"-\" or \"@@\". Start each context line with a space, and send no other text after the patch", shown(l))
 	}
 	return nil
 }
