@@ -34,7 +34,7 @@ H.case('an unloaded buffer is a closed file', function()
   H.equal(H.read(H.dir .. '/a.txt'), (ten:gsub('two', 'TWO')))
 end)
 
-H.case('two windows on one buffer keep their places', function()
+H.case('two windows on one buffer keep their cursors at the same text', function()
   edits({ 'two\n', 'TWO\nTWO AGAIN\n' })
   local buf = H.edit('a.txt')
   local first = vim.api.nvim_get_current_win()
@@ -51,7 +51,7 @@ H.case('two windows on one buffer keep their places', function()
   H.equal(H.lines(buf)[9], 'eight')
 end)
 
-H.case(':e! gives back the file and keeps the hunks that still fit', function()
+H.case(':e! reloads the file and keeps the hunks that still match', function()
   edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
   local buf = H.edit('a.txt')
   vim.api.nvim_buf_set_lines(buf, 0, 0, false, { 'zero' })
@@ -69,7 +69,7 @@ H.case(':e! gives back the file and keeps the hunks that still fit', function()
   H.equal({ H.lines(buf)[2], H.lines(buf)[9] }, { 'TWO', 'NINE' })
 end)
 
-H.case('a deleted buffer with pending hunks: they are decided on disk', function()
+H.case('pending hunks of a deleted buffer are decided on disk', function()
   edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
   local buf = H.edit('a.txt')
   vim.cmd('AgentPrompt go')
@@ -125,7 +125,7 @@ for _, encoding in ipairs({ 'utf-8', 'utf-16' }) do
   end)
 end
 
-H.case('the last line without a newline, an empty file, and a file that ends', function()
+H.case('edits work in an unterminated last line, an empty file and at the end of a file', function()
   edits({ 'two', 'TWO\nTHREE' }, { files = { ['a.txt'] = 'one\ntwo' } })
   local buf = H.edit('a.txt')
   vim.cmd('AgentPrompt go')
@@ -158,7 +158,7 @@ H.case('the last line without a newline, an empty file, and a file that ends', f
   H.equal(vim.list_slice(H.lines(buf), 10), { 'ten', 'eleven' })
 end)
 
-H.case('files are created, and one open unsaved under that name is edited in its buffer', function()
+H.case('a new file whose name is already open is written to that buffer', function()
   H.start({
     script = {
       H.call('read', { path = 'new.txt' }),
@@ -175,7 +175,7 @@ H.case('files are created, and one open unsaved under that name is edited in its
 end)
 
 H.case(
-  'a new file is shown where it would be, and made from its own buffer, which is then the file',
+  'a proposed file is shown in its own buffer, which becomes the file when it is accepted',
   function()
     local text = 'first\n\tsecond\n'
     H.start({

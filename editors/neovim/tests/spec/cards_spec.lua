@@ -65,7 +65,7 @@ H.case('an edit that is rejected as a whole says so', function()
 end)
 
 H.case(
-  'the card of an edit that the user changed shows what was applied, also when reopened',
+  'the card of an edit that the user changed shows the applied text, also after a resume',
   function()
     R.edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
     H.edit('a.txt')
@@ -110,14 +110,14 @@ H.case('the card of an applied edit shows each decision that follows', function(
   shows('@@ -2 +2 @@\n-two\n+Two\n@@ -9 +9 @@ rejected\n-nine\n+NINE\n')
 end)
 
-H.case('hunks that nobody decided are not called rejected', function()
+H.case('withdrawn hunks are not reported as rejected', function()
   H.start({})
   local cards = require('agent_lsp.cards')
   local details = { state = 'withdrawn', hunks = 2, accepted = 1 }
   H.equal(cards.decision({ details = details }), '1 accepted, withdrawn before you decided')
 end)
 
-H.case('the lines around a change have the color of text', function()
+H.case('context lines of a diff have the normal text color', function()
   H.start({})
   local cards = require('agent_lsp.cards')
   local diff = '@@ -1,2 +1,2 @@\n a\n-b\n+c\n'
@@ -126,7 +126,7 @@ H.case('the lines around a change have the color of text', function()
   H.equal(colors, { 'AgentLspMeta', 'Normal', 'AgentLspRemoved', 'AgentLspAdded' })
 end)
 
-H.case('the diff of a stored call names a line only if the result does', function()
+H.case('the diff of a stored call has a line number only if the result has one', function()
   H.start({})
   local cards = require('agent_lsp.cards')
   local function diff(result)

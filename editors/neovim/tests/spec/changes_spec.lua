@@ -31,7 +31,7 @@ local function two_files(opts)
   }, opts or {}))
 end
 
-H.case('pending changes are counted, and all are accepted or rejected by one key', function()
+H.case('pending changes are counted, and one key accepts or rejects them all', function()
   for key, want in pairs({ A = 'FIVE', U = 'five' }) do
     two_files()
     local buf = H.edit('b.txt')
@@ -95,7 +95,7 @@ local function done()
   return buf
 end
 
-H.case('after a turn its changes are undone by one key', function()
+H.case('after a turn one key undoes its changes', function()
   local buf = done()
   press('U')
   H.wait('the text as it was', function()
@@ -106,7 +106,7 @@ H.case('after a turn its changes are undone by one key', function()
   end)
 end)
 
-H.case('after a turn its diff is shown, and keeping the changes hides the summary', function()
+H.case('after a turn R shows its diff, and A keeps the changes and hides the summary', function()
   local buf = done()
   press('R')
   H.wait('the diff', function()

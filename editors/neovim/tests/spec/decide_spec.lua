@@ -27,7 +27,7 @@ local function move(row)
 end
 
 H.case(
-  'keys accept, reject, comment and edit the hunk under the cursor, and go with the last hunk',
+  'keys accept, reject, comment on or edit the current hunk, and are unmapped after the last hunk',
   function()
     R.edits({ 'two\n', 'TWO\n', 'four\n', 'FOUR\n', 'seven\n', 'SEVEN\n', 'nine\n', 'NINE\n' })
     local buf = H.edit('a.txt')
@@ -61,7 +61,7 @@ H.case(
 )
 
 H.case(
-  'the hunk under the cursor shows the keys, and elsewhere the next hunk shows how to reach it',
+  'the hunk at the cursor shows its keys; otherwise the next hunk shows how to reach it',
   function()
     R.edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
     H.edit('a.txt')
@@ -96,7 +96,7 @@ H.case(
 )
 
 H.case(
-  'a hint that does not fit after the first line goes to another line or to its own',
+  'a hint that does not fit after the first line moves to another line or a separate one',
   function()
     local wide = ('x'):rep(70)
     R.edits(
@@ -136,7 +136,7 @@ H.case('a key that the user has mapped is left alone, and the hint does not name
   H.equal(H.turn().status, 'completed')
 end)
 
-H.case('the keys are configurable, one by one and as a whole', function()
+H.case('the keys can be configured individually or all together', function()
   for _, c in ipairs({
     {
       keys = { accept = '<Space>y', edit = false },
@@ -182,7 +182,7 @@ H.case(':AgentEdit edits the hunk under the cursor', function()
   end)
 end)
 
-H.case('after a decision the cursor is on the next hunk of the file, then on the first', function()
+H.case('a decision moves the cursor to the next hunk of the file, then to the first', function()
   R.edits({ 'two\n', 'TWO\n', 'four\n', 'FOUR\n', 'nine\n', 'NINE\n' })
   H.edit('a.txt')
   vim.cmd('AgentPrompt go')
@@ -203,7 +203,7 @@ H.case('after a decision the cursor is on the next hunk of the file, then on the
   H.equal(vim.api.nvim_win_get_cursor(0)[1], 2)
 end)
 
-H.case('a cursor that the user has moved stays after a decision', function()
+H.case('a decision does not move a cursor that the user has moved since', function()
   R.edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
   H.edit('a.txt')
   vim.cmd('AgentPrompt go')
@@ -215,7 +215,7 @@ H.case('a cursor that the user has moved stays after a decision', function()
   H.equal(vim.api.nvim_win_get_cursor(0)[1], 5)
 end)
 
-H.case('after the last hunk of a file the user reads where the next one is', function()
+H.case('after the last hunk of a file a notice says where the next hunk is', function()
   local function edit(path)
     return { name = 'edit', arguments = { path = path, old_string = 'one', new_string = 'two' } }
   end

@@ -38,7 +38,7 @@ local function told(text)
 end
 
 H.case(
-  'at the first edit another policy is offered; as the default it is that of new sessions too',
+  'the first edit offers another policy, which as the default also applies to new sessions',
   function()
     H.start({ files = files, script = edits(1) })
     H.edit('a.txt')
@@ -68,7 +68,7 @@ H.case(
   end
 )
 
-H.case('a choice for the session is not that of a new one', function()
+H.case('a policy chosen for one session does not apply to new sessions', function()
   H.start({ files = files, script = edits(1) })
   vim.cmd('AgentNew')
   H.event('session')
@@ -83,7 +83,7 @@ H.case('a choice for the session is not that of a new one', function()
   told('sometimes is not one of ask, review, collect, auto')
 end)
 
-H.case('what setup() sets stays the default', function()
+H.case('a policy set by setup() remains the default', function()
   H.start({ files = files, settings = { editPolicy = 'collect' } })
   vim.cmd('AgentNew')
   H.event('session')

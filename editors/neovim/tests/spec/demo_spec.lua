@@ -3,7 +3,7 @@
 local H = require('harness')
 
 H.case(
-  'the demo runs its command after a question and proposes hunks that the user decides',
+  'the demo asks before it runs its command, and proposes hunks that the user decides',
   function()
     H.start({ settings = { editPolicy = 'auto', permissions = { profile = 'readOnly' } } })
     local own = H.workspace()
@@ -27,7 +27,7 @@ H.case(
   end
 )
 
-H.case('a decision of the demo is real, and a later prompt is answered', function()
+H.case('the demo applies decisions and answers a later prompt', function()
   H.start({})
   vim.cmd('AgentDemo')
   vim.v.errmsg = '' -- Vim's own syntax file for shell scripts sets it
@@ -52,7 +52,7 @@ H.case('a decision of the demo is real, and a later prompt is answered', functio
   H.matches(H.panel_text(), 'a script that can do only this task')
 end)
 
-H.case('the sample is that of agent-lsp demo', function()
+H.case('the sample is identical to that of `agent-lsp demo`', function()
   for _, name in ipairs({ 'stats.sh', 'check.sh', 'model.jsonl' }) do
     local theirs = H.read(vim.env.REPO .. '/internal/cli/sample/' .. name)
     H.equal(H.read(H.plugin .. '/demo/' .. name), theirs, name)

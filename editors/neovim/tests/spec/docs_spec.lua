@@ -9,7 +9,7 @@ local function has(text, what)
   end
 end
 
-H.case('each command has its tag in the help file, and each tag its command', function()
+H.case('every command has a tag in the help file, and every tag has a command', function()
   local there = {}
   for name in pairs(vim.api.nvim_get_commands({})) do
     if name:match('^Agent') then
@@ -44,7 +44,7 @@ H.case('each command has its tag in the help file, and each tag its command', fu
   end
 end)
 
-H.case('each mapping is in the help file, and there', function()
+H.case('every mapping is in the help file, and every documented mapping exists', function()
   local count = 0
   for _, map in ipairs(vim.api.nvim_get_keymap('n')) do
     if map.lhs:find('agent-lsp', 1, true) then
@@ -61,7 +61,7 @@ H.case('each mapping is in the help file, and there', function()
   H.equal(vim.tbl_count(told), count)
 end)
 
-H.case('each option is in the help file with its default', function()
+H.case('every option is in the help file with its default', function()
   local defaults = require('agent_lsp.config').defaults
   local block = assert(help:match("require%('agent_lsp'%)%.setup%((%b{})%)"))
   local told = assert(loadstring('return ' .. block))()
@@ -92,7 +92,7 @@ H.case('the Lua API, the events and the highlights are in the help file', functi
   H.equal(#names, 17)
 end)
 
-H.case('the help file makes tags', function()
+H.case('the tags of the help file are current, and its lines fit 78 columns', function()
   local dir = H.workspace()
   vim.fn.mkdir(dir .. '/doc')
   H.write(dir .. '/doc/agent_lsp.txt', help)
@@ -133,7 +133,7 @@ H.case('commands complete their arguments', function()
   end)
 end)
 
-H.case('nothing blocks the main loop: no waiting call, but in the health check', function()
+H.case('only the health check makes calls that block the main loop', function()
   for name in vim.fs.dir(H.plugin .. '/lua/agent_lsp') do
     local text = name ~= 'health.lua' and H.read(H.plugin .. '/lua/agent_lsp/' .. name) or ''
     if name == 'setup.lua' then -- vim.ui.input cannot hide the key

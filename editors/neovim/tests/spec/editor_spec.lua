@@ -54,7 +54,7 @@ local sample = {
 }
 
 H.case(
-  "the editor's own gopls answers each question, of unsaved text too, and tells what an edit broke",
+  "the editor's own gopls answers every query, also about unsaved text, and reports what an edit broke",
   function()
     local function lsp(operation, arguments)
       return H.call('lsp', vim.tbl_extend('force', { operation = operation }, arguments or {}))
@@ -218,7 +218,7 @@ local function symbol_server(seen)
 end
 
 H.case(
-  'a file that only servers are asked about stays closed: edits reach the disk, until the user shows it',
+  'a file loaded only for server queries stays closed: edits go to disk until the user opens it',
   function()
     H.start({
       files = { ['a.txt'] = 'one\n', ['b.txt'] = 'bee\n' },
@@ -255,7 +255,7 @@ H.case(
   end
 )
 
-H.case('such a file that a plugin changes is a document from then on', function()
+H.case('a file loaded for server queries becomes a document when a plugin changes it', function()
   H.start({
     files = { ['a.txt'] = 'one\n', ['b.txt'] = 'bee\n' },
     settings = auto,
@@ -282,7 +282,7 @@ H.case('such a file that a plugin changes is a document from then on', function(
 end)
 
 H.case(
-  'without a server for it a file is not loaded, and an edit of auto policy is on disk',
+  'without a language server a file is not loaded, and edits under auto policy go to disk',
   function()
     H.start({
       files = { ['a.txt'] = 'one\n' },
@@ -300,7 +300,7 @@ H.case(
   end
 )
 
-H.case('an edit for a document that was closed meanwhile is refused, not made unseen', function()
+H.case('an edit to a document that was closed in the meantime is refused', function()
   H.start({ files = { ['a.txt'] = 'one\n' }, script = { { text = 'ok' } } })
   local buf = H.edit('a.txt')
   vim.cmd('AgentPrompt go')
@@ -333,7 +333,7 @@ local function touch(path, text)
 end
 
 H.case(
-  'a command that would meet old text has the buffer saved first; what it changes is read again',
+  'a changed buffer is saved before a command runs, and reloaded if the command changes the file',
   function()
     H.start({
       files = { ['a.txt'] = 'one\n' },
@@ -359,7 +359,7 @@ H.case(
 )
 
 H.case(
-  'a buffer that changed here and on disk is neither saved nor asked about, and the turn goes on',
+  'a buffer that also changed on disk is neither saved nor asked about, and the turn continues',
   function()
     H.start({
       files = { ['a.txt'] = 'one\n' },
@@ -386,7 +386,7 @@ H.case(
   end
 )
 
-H.case('a file that cannot be written is told to the daemon, with confirm set too', function()
+H.case('a failed write is reported to the daemon, even if confirm is set', function()
   H.start({ files = { ['a.txt'] = 'one\n' }, script = { { text = 'ok' } } })
   local buf = H.edit('a.txt')
   vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'two' })

@@ -20,7 +20,7 @@ local function press(key)
   vim.api.nvim_feedkeys(key, 'xt', false)
 end
 
-H.case('an authentication error says first what is wrong with the key; K enters another', function()
+H.case('an authentication error first says what is wrong with the key; K enters another', function()
   failing({ status = 401, message = 'Incorrect API key provided' })
   shown('✗ `The API key of script is invalid: Incorrect API key provided`')
   H.equal(H.panel_text():find('OPENAI_API_KEY', 1, true), nil, 'variables of a shell')
@@ -49,7 +49,7 @@ H.case('an authentication error says first what is wrong with the key; K enters 
   H.equal(H.turn(2).status, 'failed', 'the test call took the reply')
 end)
 
-H.case('a key that is missing is not called invalid', function()
+H.case('a missing key is not reported as invalid', function()
   local text = require('agent_lsp.failure').text
   local invalid = 'the API key of openai is invalid: no (check the API key: X)'
   H.equal(text({ kind = 'auth', message = invalid }), 'The API key of openai is invalid: no')
@@ -61,7 +61,7 @@ H.case('a key that is missing is not called invalid', function()
 end)
 
 H.case(
-  'a failed server offers another provider, and the offer goes when the next turn begins',
+  'a server error offers another provider, and the offer disappears when the next turn begins',
   function()
     failing({ status = 500, message = 'oops' })
     shown('✗ `oops')
@@ -84,7 +84,7 @@ H.case('M chooses another model', function()
   end)
 end)
 
-H.case('all retries of a call are one line that changes', function()
+H.case('all retries of a call share one line', function()
   local busy = { error = { status = 529, message = 'busy', retryAfter = 1 } }
   H.start({ script = { busy, busy, { text = 'Works.' } } })
   vim.cmd('AgentPrompt go')
@@ -94,7 +94,7 @@ H.case('all retries of a call are one line that changes', function()
   H.equal(select(2, H.panel_text():gsub('trying again', '')), 1)
 end)
 
-H.case('a program that is not found can be located, and the place is kept', function()
+H.case('the user can locate a missing program, and its path is kept', function()
   H.start({ script = { { text = 'Works.' } } })
   local config = require('agent_lsp.config')
   local plugin_dir, path = config.plugin_dir, vim.env.PATH

@@ -96,7 +96,7 @@ local function crash()
   wait_fired('AgentLspReady', 2)
 end
 
-H.case('each documented event fires with its data, and no other one', function()
+H.case('every documented event fires with its data, and no other event fires', function()
   H.equal(vim.tbl_count(documented) > 10, true, 'the list in the help file')
   listen()
   turn_with_hunks()

@@ -32,7 +32,7 @@ local function shows(text, not_that)
 end
 
 H.case(
-  'two folders: a daemon each; prompts, permissions and hunks of one are not mixed with those of the other',
+  'each of two folders has its own daemon, and prompts, permissions and hunks are not mixed',
   function()
     local first = H.start({
       files = { ['a.txt'] = 'one\n' },
@@ -88,7 +88,7 @@ H.case(
 )
 
 H.case(
-  'what another folder asks says where, and an abort stops the turn of the buffer that one is in',
+  "a question from another folder names the folder, and an abort stops the current buffer's turn",
   function()
     local first = H.start({
       files = { ['a.txt'] = 'one\n' },
@@ -136,7 +136,7 @@ H.case(
   end
 )
 
-H.case('a folder that was added belongs to the same daemon, with what is open there', function()
+H.case('an added folder and its open buffers belong to the same daemon', function()
   local second = H.workspace({ ['b.txt'] = 'two\n' })
   local first = H.start({
     files = { ['a.txt'] = 'one\n' },
@@ -163,7 +163,7 @@ H.case('a folder that was added belongs to the same daemon, with what is open th
 end)
 
 H.case(
-  '! decides what belongs to the workspace that one is in; in the overview all that it lists',
+  '! decides the hunks of the current workspace; in the overview it decides all listed hunks',
   function()
     local first = H.start({
       files = { ['a.txt'] = 'one\n' },

@@ -86,7 +86,7 @@ local function with_server(capabilities)
 end
 
 H.case(
-  'an answer about diagnostics waits until a server that publishes with versions spoke of the present text',
+  'a diagnostics query waits until a server with versions has published for the current text',
   function()
     local server, buf = with_server({ textDocumentSync = 1 })
     server.publish(buf, nil, vim.lsp.util.buf_versions[buf])
@@ -120,7 +120,7 @@ H.case(
 )
 
 H.case(
-  'a server that can be asked for diagnostics is asked, for its other documents too',
+  'a server with pull diagnostics is asked about the file and its other open documents',
   function()
     local server, buf = with_server({
       textDocumentSync = 1,
@@ -169,7 +169,7 @@ H.case(
 )
 
 H.case(
-  'silence is an answer of a server without versions; without a server there is nothing to wait for',
+  'a query does not wait for a server without versions, nor for a file without a server',
   function()
     local server, buf = with_server({ textDocumentSync = 1 })
     server.publish(buf, 'wrong')

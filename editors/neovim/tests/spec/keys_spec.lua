@@ -91,7 +91,7 @@ local files = {
 }
 
 H.case(
-  'the menu behind an @ inserts nothing unasked: typing goes on, <Tab> takes, <CR> takes what one went to',
+  'the @ menu inserts nothing while the user types; <Tab> and <CR> accept the selected entry',
   function()
     start(files, { { text = 'One.' }, { text = 'Two.' } })
     keys(':edit cart.go<CR>:AgentPrompt<CR>')
@@ -137,7 +137,7 @@ H.case(
   end
 )
 
-H.case('<CR> takes what <C-n> went to, and sends nothing', function()
+H.case('<CR> accepts the entry that <C-n> selected, and does not send the prompt', function()
   start(files, { { text = 'One.' } })
   keys(':edit cart.go<CR>:AgentPrompt<CR>')
   H.wait('the input', function()
@@ -154,7 +154,7 @@ H.case('<CR> takes what <C-n> went to, and sends nothing', function()
   H.equal(input(), 'look at @cart_test.go', 'it was sent')
 end)
 
-H.case('a daemon that dies is told of in one line: nobody who types is asked for a key', function()
+H.case('a daemon crash is reported in one line, without a hit-enter prompt', function()
   start(
     files,
     { H.call('bash', { command = 'sleep 1000' }), { text = 'x' } },
@@ -209,7 +209,7 @@ local function wait_panel(open)
   end)
 end
 
-H.case('each <Plug> mapping does its work under a key of the user', function()
+H.case('every <Plug> mapping works when the user maps a key to it', function()
   local list = {}
   for _, word in ipairs({ 'two', 'four', 'six', 'eight', 'ten' }) do
     table.insert(list, { old_string = word .. '\n', new_string = word:upper() .. '\n' })
@@ -316,7 +316,7 @@ H.case('a decided hunk leaves nothing on the screen', function()
   H.equal(signs(), { 11 })
 end)
 
-H.case('the end of a long answer stands at the bottom, though lines of it are hidden', function()
+H.case('the end of a long answer is at the bottom even if some lines are concealed', function()
   start(files, { { text = ('```lua\nlocal x = 1\n```\n\n'):rep(30) .. 'The end.', chunks = 9 } })
   keys(':edit cart.go<CR>:AgentPrompt go<CR>')
   wait_seen('turn/completed', 1)
@@ -332,7 +332,7 @@ H.case('the end of a long answer stands at the bottom, though lines of it are hi
   end)
 end)
 
-H.case('what is told asks for no key, however long it is, and is whole in the log', function()
+H.case('a long message causes no hit-enter prompt, and the log has its full text', function()
   start(files, {})
   local long = ('long '):rep(40) .. 'end'
   lua([[require('agent_lsp.log').tell(...)]], long .. '\nsecond line')
@@ -352,7 +352,7 @@ H.case('what is told asks for no key, however long it is, and is whole in the lo
 end)
 
 H.case(
-  'with one status line and no command line a message asks for no key, and all is shown',
+  'with a global status line and no command line, a message causes no hit-enter prompt',
   function()
     local edit = H.call('edit', { path = 'ten.txt', old_string = 'two', new_string = 'TWO' })
     start({ ['ten.txt'] = 'one\ntwo\n' }, { edit, { text = 'Done.' } })
@@ -370,7 +370,7 @@ H.case(
   end
 )
 
-H.case('a log with nothing in it is not opened, but told of', function()
+H.case('an empty log is not opened, and a message says so', function()
   start(files, {})
   keys(':AgentLog<CR>')
   H.wait('the word', function()
@@ -383,7 +383,7 @@ H.case('a log with nothing in it is not opened, but told of', function()
   H.equal(lua([[return vim.fn.tabpagenr('$')]]), 1)
 end)
 
-H.case('logs open without a word of what Neovim deprecates', function()
+H.case('opening a log causes no deprecation warning', function()
   start(files, {})
   lua([[require('agent_lsp.log').error('something went wrong')]])
   keys(':AgentLog<CR>')

@@ -18,7 +18,7 @@ local function load(title)
   vim.cmd('AgentSessions')
 end
 
-H.case('restores leave their entries when the session is loaded, also in a new Neovim', function()
+H.case('a loaded session keeps the entries of its restores, also in a new Neovim', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
     settings = { editPolicy = 'auto' },
@@ -53,7 +53,7 @@ H.case('restores leave their entries when the session is loaded, also in a new N
   end)
 end)
 
-H.case('the summary of the last turn comes back until it is closed', function()
+H.case('a loaded session shows the summary of its last turn until the user closes it', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
     settings = { editPolicy = 'auto' },
@@ -80,7 +80,7 @@ H.case('the summary of the last turn comes back until it is closed', function()
   H.equal(H.panel_text():find('1 file changed', 1, true), nil)
 end)
 
-H.case('a turn that was stopped can be continued after the session was loaded', function()
+H.case('a stopped turn can be continued after the session is loaded', function()
   H.start({
     settings = { permissions = { profile = 'trust' }, sandbox = 'off' },
     script = { H.call('bash', { command = 'sleep 300' }) },
@@ -168,7 +168,7 @@ H.case('sessions of `agent-lsp run` and those without an answer are listed with 
   H.matches(table.concat(H.asked[2].items, '|'), 'from the command line')
 end)
 
-H.case('a hundred runs of the command do not hide the sessions before them', function()
+H.case('a hundred `agent-lsp run` sessions do not hide earlier sessions', function()
   H.start({ script = { { text = 'Yes.' } } })
   vim.cmd('AgentPrompt mine')
   H.turn()

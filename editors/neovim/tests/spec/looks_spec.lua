@@ -152,7 +152,7 @@ end
 
 local command = 'rm -rf build/ && mkdir -p build/out\ncp -r docs build/out'
 
-H.case('in 80 columns and 24 lines nothing of the panel is cut', function()
+H.case('nothing in the panel is cut off in 80 columns and 24 lines', function()
   narrow(function()
     H.start({
       files = { ['a.txt'] = 'one\ntwo\n', ['docs/b.txt'] = 'three\n' },
@@ -225,7 +225,7 @@ H.case('in 80 columns and 24 lines nothing of the panel is cut', function()
   end)
 end)
 
-H.case('without a provider nothing is cut either', function()
+H.case('nothing in the panel is cut off without a provider', function()
   narrow(function()
     H.start({})
     vim.env.AGENT_LSP_SCRIPT = nil

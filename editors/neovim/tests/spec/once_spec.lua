@@ -9,7 +9,7 @@ local function told(text)
   end)
 end
 
-H.case('a prompt has a model and a thinking level of its own, the next one has not', function()
+H.case('a model and a thinking level for one prompt do not apply to the next prompt', function()
   H.start({ script = { { text = 'One.' }, { text = 'Two.' } } })
   local sent = {}
   local lsp = require('agent_lsp.lsp')
@@ -36,7 +36,7 @@ H.case('a prompt has a model and a thinking level of its own, the next one has n
   H.equal(require('agent_lsp.once').text(), '')
 end)
 
-H.case('sessions are searched, counted, and hidden while they have no answer', function()
+H.case('sessions can be searched, show a message count and are hidden without an answer', function()
   H.start({
     settings = { retry = { maxRetries = 0 } },
     script = { { text = 'About apples.' }, { error = { status = 401, message = 'no' } } },

@@ -43,7 +43,7 @@ local function press(keys)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), 'xt', false)
 end
 
-H.case('the review begins with the list of files; Enter goes to the first hunk of one', function()
+H.case('the review begins with a list of files; Enter goes to the first hunk of a file', function()
   two_files()
   vim.cmd('AgentReview')
   local list = { '  cart.go         2 hunks  +2 -2', '  docs/prices.md  1 hunk   +1 -1', '' }
@@ -62,7 +62,7 @@ H.case('the review begins with the list of files; Enter goes to the first hunk o
   H.matches(H.lines()[3], '^cart.go, 2 hunks', 'one file needs no list')
 end)
 
-H.case('hunks are shown between the lines around them, none twice, whatever the policy', function()
+H.case('under every policy hunks are shown with context lines, and no line twice', function()
   for _, policy in ipairs({ 'collect', 'review' }) do
     two_files({ editPolicy = policy })
     vim.cmd('AgentReview')
@@ -91,7 +91,7 @@ H.case('hunks are shown between the lines around them, none twice, whatever the 
   end
 end)
 
-H.case('code in the review has the colors of its language', function()
+H.case('code in the review has syntax colors', function()
   two_files()
   vim.cmd('AgentReview')
   local row = row_of(' func Total() int {')
@@ -110,7 +110,7 @@ H.case('code in the review has the colors of its language', function()
   H.equal(loaded, { vim.fn.bufnr('cart.go') }, 'a buffer that a language server would attach to')
 end)
 
-H.case('after a decision the cursor is on the next hunk, in the next file too', function()
+H.case('a decision moves the cursor to the next hunk, also into the next file', function()
   two_files()
   vim.cmd('AgentReview')
   vim.api.nvim_win_set_cursor(0, { row_of('+\treturn true'), 0 })

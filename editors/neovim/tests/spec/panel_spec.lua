@@ -39,7 +39,7 @@ H.case('a hostile reply is shown as text and does nothing', function()
 end)
 
 H.case(
-  'commands, patterns and messages are shown letter by letter, whatever Markdown would make of them',
+  'commands, patterns and messages are shown verbatim, even if they contain Markdown syntax',
   function()
     H.start({
       settings = { sandbox = 'off' },
@@ -90,7 +90,7 @@ H.case(
   end
 )
 
-H.case('code in a line leaves no gap before it', function()
+H.case('inline code has no gap before it', function()
   local entries = {
     { content = 'read `a.txt`', status = 'completed' },
     { content = '`b` is next', status = 'pending' },
@@ -103,7 +103,7 @@ H.case('code in a line leaves no gap before it', function()
   H.equal(look.lines, { 'Plan', '✓ ``read `a.txt` ``', '○ `` `b` is next``' })
 end)
 
-H.case('one line that was taken back, or is not shown, is told as one', function()
+H.case('a count of one withdrawn or hidden line is in the singular', function()
   local function look(text)
     return require('agent_lsp.render').item({
       data = { type = 'assistantMessage', status = 'retracted' },
@@ -122,7 +122,7 @@ H.case('one line that was taken back, or is not shown, is told as one', function
   H.equal(out.lines[#out.lines - 1], '… 1 more line')
 end)
 
-H.case('an edit that was rejected tells its title once', function()
+H.case('a rejected edit shows its title only once', function()
   local look = require('agent_lsp.render').item({
     data = {
       type = 'toolCall',
@@ -140,7 +140,7 @@ H.case('an edit that was rejected tells its title once', function()
 end)
 
 H.case(
-  'a low and narrow panel: the input keeps its height, its keys are told whole, what waits begins in sight',
+  'in a small panel the input keeps its height, its hint fits and the start of a question is visible',
   function()
     local lines, columns = vim.o.lines, vim.o.columns
     vim.o.lines, vim.o.columns = 24, 80
@@ -184,7 +184,7 @@ H.case(
   end
 )
 
-H.case('an empty panel says what to do, until something is said', function()
+H.case('an empty panel shows help until the first prompt', function()
   H.start({ script = { { text = 'Hello.' } } })
   vim.cmd('AgentToggle')
   local function told()
@@ -214,7 +214,7 @@ H.case('an empty panel says what to do, until something is said', function()
 end)
 
 H.case(
-  'a question names its call once, while it is open; of two waiting calls the second is named in full',
+  'an open question names its call once, and the second of two waiting calls is named in full',
   function()
     local question = 'Which currency?'
     H.start({
@@ -259,7 +259,7 @@ H.case(
 )
 
 H.case(
-  'output differs from its command, an error of one line appears once, and the help for a choice is dim',
+  'output differs in color, a one-line error appears once, and the description of a choice is dim',
   function()
     local ask = { question = 'Which?', options = { { label = 'Red', description = 'like blood' } } }
     H.start(allow_all({
@@ -292,7 +292,7 @@ H.case(
   end
 )
 
-H.case('what waits says by which keys it is decided, and <CR> there goes to it', function()
+H.case('a pending change shows its keys, and <CR> on it goes to the change', function()
   H.start({
     files = { ['a.txt'] = 'one\ntwo\n' },
     script = {
@@ -351,7 +351,7 @@ H.case('the panel folds thoughts and output, and gf opens the file under the cur
   H.equal(vim.api.nvim_win_get_cursor(0)[1], 2)
 end)
 
-H.case('c goes on with what is queued, or where a turn was stopped', function()
+H.case('c sends the first queued prompt, or continues a stopped turn', function()
   H.start(allow_all({
     H.call('bash', endless),
     { text = 'The queued one.' },
@@ -403,7 +403,7 @@ H.case('c goes on with what is queued, or where a turn was stopped', function()
   end)
 end)
 
-H.case('a sub-agent shows behind a line and is stopped by x', function()
+H.case('a sub-agent is shown behind a vertical line, and x stops it', function()
   H.start(allow_all({
     H.call('agent', { agent = 'general', task = 'wait a while' }),
     H.call('bash', endless),
@@ -424,7 +424,7 @@ H.case('a sub-agent shows behind a line and is stopped by x', function()
   H.equal(H.turn().status, 'completed')
 end)
 
-H.case('a context that is hardly used shows no gauge', function()
+H.case('an almost empty context shows no gauge', function()
   H.start({ script = { { text = 'ok' } } })
   vim.cmd('AgentToggle')
   local panel, events = require('agent_lsp.panel'), require('agent_lsp.events')

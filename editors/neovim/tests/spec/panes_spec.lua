@@ -48,7 +48,7 @@ local function names()
 end
 
 H.case(
-  'a turn that ends while another tab is shown leaves bar and folds as they should be, in each tab',
+  'a turn that ends while another tab is shown updates the bar and the folds in every tab',
   function()
     H.start({ files = { ['a.txt'] = 'one\n' }, script = looked })
     H.edit('a.txt')
@@ -80,7 +80,7 @@ H.case(
   end
 )
 
-H.case('with the transcript goes the input; what was left alone comes back once', function()
+H.case('closing the transcript closes the input, and reopening shows each window once', function()
   local transcript, layout = prompt(looked)
   local doc = vim.api.nvim_get_current_win()
   vim.api.nvim_win_close(transcript.window(), true)
@@ -111,7 +111,7 @@ H.case('with the transcript goes the input; what was left alone comes back once'
   H.equal(#names(), 3)
 end)
 
-H.case('a panel buffer that is wiped comes back whole', function()
+H.case('a wiped panel buffer is restored completely', function()
   local transcript = prompt(looked)
   local text = H.panel_text()
   vim.cmd('bwipeout! ' .. transcript.buf)
@@ -132,7 +132,7 @@ H.case('a panel buffer that is wiped comes back whole', function()
 end)
 
 H.case(
-  'a small terminal keeps room for the documents, and the panel grows again with it',
+  'a small terminal leaves room for the documents, and the panel grows back with the terminal',
   function()
     local lines, columns = vim.o.lines, vim.o.columns
     vim.o.lines, vim.o.columns = 40, 160
@@ -166,7 +166,7 @@ H.case(
 )
 
 H.case(
-  'highlights outlive another color scheme and background, without colors of the terminal too',
+  'highlights survive a new color scheme and background, also without termguicolors',
   function()
     prompt(looked)
     local function all()
@@ -193,7 +193,7 @@ H.case(
   end
 )
 
-H.case("the user's options for windows stay the user's, and out of the panel", function()
+H.case("the panel neither changes nor inherits the user's window options", function()
   local own = {
     number = true,
     relativenumber = true,
@@ -241,7 +241,7 @@ H.case("the user's options for windows stay the user's, and out of the panel", f
 end)
 
 H.case(
-  'a decision on a buffer that cannot be changed is not sent, and can be taken again',
+  'a decision on a buffer that is not modifiable is not sent, and can be made again later',
   function()
     H.start({
       files = { ['a.txt'] = 'one\ntwo\nthree\n' },

@@ -29,7 +29,7 @@ local function request()
 end
 
 H.case(
-  'with the panel hidden a permission opens no prompt: a notification names the command that does',
+  'with the panel hidden a permission opens no prompt, but a notification names :AgentAnswer',
   function()
     H.start({
       files = { ['a.txt'] = 'one\n', ['b.txt'] = 'two\n' },
@@ -113,7 +113,7 @@ for text, made in pairs({ ['1'] = 1, y = 1, yes = 1, n = 0 }) do
   end)
 end
 
-H.case('any other text typed while a permission waits asks what it is for', function()
+H.case('other text sent while a permission waits opens a choice of what to do with it', function()
   H.start({
     script = {
       H.call('bash', { command = 'touch made' }),
@@ -138,7 +138,7 @@ H.case('any other text typed while a permission waits asks what it is for', func
   H.equal(input_text(), '')
 end)
 
-H.case('a text that was begun before the question came is not an answer to it', function()
+H.case('text begun before a question arrives is not an answer to the question', function()
   H.start({
     script = {
       { delayMs = 300, toolCalls = H.call('bash', { command = 'touch made' }).toolCalls },
@@ -185,7 +185,7 @@ H.case('a stop that discards undecided changes asks first', function()
   H.hunks(0)
 end)
 
-H.case('each choice that outlives the question says which commands it is about', function()
+H.case('every choice that outlives the question says which commands it covers', function()
   H.start({
     script = { H.call('bash', { command = 'go test ./...' }), { text = 'Then not.' } },
     settings = { sandbox = 'off' },
@@ -207,7 +207,7 @@ H.case('each choice that outlives the question says which commands it is about',
   H.turn()
 end)
 
-H.case('a permission is refused with words for the model', function()
+H.case('a permission can be refused with a comment for the model', function()
   H.start({
     script = {
       H.call('bash', { command = 'touch made' }),
@@ -226,7 +226,7 @@ H.case('a permission is refused with words for the model', function()
   H.equal(vim.fn.filereadable(H.dir .. '/made'), 0)
 end)
 
-H.case('a question is answered by a choice, by words, or not', function()
+H.case('a question can be answered by a choice, by free text or not at all', function()
   local ask = H.call(
     'ask_user',
     { question = 'Which color?', options = { { label = 'red' }, { label = 'blue' } } }
@@ -264,7 +264,7 @@ H.case('a question is answered by a choice, by words, or not', function()
 end)
 
 H.case(
-  'of a question that takes several answers keys mark them and <CR> sends them; the same by vim.ui.select',
+  'several answers can be marked by keys and sent by <CR>, or chosen with vim.ui.select',
   function()
     local options = { { label = 'red' }, { label = 'blue' }, { label = 'green' } }
     local ask = {
@@ -315,7 +315,7 @@ H.case(
   end
 )
 
-H.case('an abort takes a pending permission away', function()
+H.case('an abort withdraws a pending permission', function()
   H.start({
     script = { H.call('bash', { command = 'touch made' }) },
     settings = { sandbox = 'off' },

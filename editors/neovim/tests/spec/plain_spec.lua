@@ -38,12 +38,12 @@ local function ended(n)
   end
 end
 
-H.case('the set-up and the commands are under fifteen lines together', function()
+H.case('the setup and the commands together have fewer than fifteen lines', function()
   H.equal(#blocks, 2)
   H.equal(select(2, snippet:gsub('\n', '')) < 15, true)
 end)
 
-H.case('a prompt, its progress, the hunks as hints, accept and reject by code actions', function()
+H.case('a prompt shows progress and hints for its hunks, and code actions decide them', function()
   H.does('prompt', 'watch', 'review', 'undo')
   start({
     files = { ['a.txt'] = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n' },
@@ -101,7 +101,7 @@ H.case('a prompt, its progress, the hunks as hints, accept and reject by code ac
   end)
 end)
 
-H.case('a permission is asked by vim.ui.select', function()
+H.case('a permission is requested with vim.ui.select', function()
   H.does('permit')
   start({
     files = { ['a.txt'] = 'one\n' },
@@ -121,7 +121,7 @@ H.case('a permission is asked by vim.ui.select', function()
   H.equal(vim.fn.filereadable(H.dir .. '/made'), 1)
 end)
 
-H.case('a turn is stopped', function()
+H.case('a turn can be stopped', function()
   H.does('stop')
   start({
     files = { ['a.txt'] = 'one\n' },

@@ -68,7 +68,7 @@ local function round(n)
   H.equal(H.turn().status, 'completed', 'seed ' .. n)
 end
 
-H.case('the buffer is what was decided, after each decision', function()
+H.case('after each decision the buffer contains exactly what was decided', function()
   local first = seed or 1
   for n = first, first + rounds - 1 do
     local ok, err = xpcall(round, debug.traceback, n)

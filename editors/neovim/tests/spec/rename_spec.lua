@@ -52,7 +52,7 @@ local function moved()
 end
 
 H.case(
-  'a file renamed as language servers do it: its hunks go along, and are decided under the new name',
+  'hunks of a file that a language server renames move along and are decided under the new name',
   function()
     local buf = begin()
     vim.api.nvim_buf_set_lines(buf, 0, 0, false, { 'zero' })
@@ -82,7 +82,7 @@ H.case(
 )
 
 H.case(
-  'a copy under another name has no hunks; they stay with the file and are decided there',
+  'a copy under another name has no hunks; they stay with the original and are decided there',
   function()
     local buf = begin()
     vim.cmd('silent saveas ' .. vim.fn.fnameescape(H.dir .. '/b.txt'))
@@ -105,7 +105,7 @@ H.case(
 )
 
 H.case(
-  'a name given by :file is known before anything is written, and again when the old name is opened',
+  'a rename with :file takes effect before a write, and the hunks stay with the old name',
   function()
     local buf = begin()
     vim.cmd('silent file ' .. vim.fn.fnameescape(H.dir .. '/b.txt'))
@@ -126,7 +126,7 @@ H.case(
   end
 )
 
-H.case('a file that was never written takes its hunks along to its new name', function()
+H.case('hunks of a file that was never written move to its new name', function()
   H.start({
     script = {
       H.call('edit', { path = 'a.txt', old_string = 'two', new_string = 'TWO' }),
@@ -146,7 +146,7 @@ H.case('a file that was never written takes its hunks along to its new name', fu
 end)
 
 H.case(
-  'the agent renames a file whose applied hunks wait: they are drawn in the buffer under its new name',
+  'when the agent renames a file with applied hunks, they are drawn under the new name',
   function()
     local patch =
       '*** Begin Patch\n*** Update File: a.txt\n*** Move to: b.txt\n@@\n-four\n+FOUR\n*** End Patch'

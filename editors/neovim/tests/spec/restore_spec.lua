@@ -7,7 +7,7 @@ end
 
 local auto = { editPolicy = 'auto' }
 
-H.case('the last turn is undone and redone, also in a buffer', function()
+H.case('the last turn can be undone and redone, also in a buffer', function()
   H.start({
     files = { ['a.txt'] = 'one\ntwo\n' },
     settings = auto,
@@ -85,7 +85,7 @@ H.case('a checkpoint is chosen and restored', function()
   H.matches(H.asked[2].items[1], 'before: a restore$')
 end)
 
-H.case('the conversation is restored with the files, to before a prompt', function()
+H.case('files and conversation can be restored to their state before a prompt', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
     settings = auto,
@@ -138,7 +138,7 @@ H.case('the conversation is restored with the files, to before a prompt', functi
   end)
 end)
 
-H.case('a restore leaves an entry in the transcript, whose key undoes it', function()
+H.case('a restore adds an entry to the transcript, with a key that undoes it', function()
   local script = { edit_a('one', 'two'), { text = 'Done.' } }
   H.start({ files = { ['a.txt'] = 'one\n' }, settings = auto, script = script })
   vim.cmd('AgentPrompt go')

@@ -61,7 +61,7 @@ H.case(
 )
 
 H.case(
-  'a proposed line that is longer than the window is wide is shown whole, whatever its width becomes',
+  'a proposed line that is wider than the window is shown completely, also after a resize',
   function()
     local long = ('0123456789 ééé'):rep(5)
     edits({ 'two\n', '\t' .. long .. '\n' })
@@ -92,7 +92,7 @@ H.case(
   end
 )
 
-H.case('one decision is one undo step, and undo and redo go across an accept', function()
+H.case('one decision is one undo step, and undo and redo work across an accept', function()
   edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
   local buf = H.edit('a.txt')
   local before = H.lines(buf)
@@ -110,7 +110,7 @@ H.case('one decision is one undo step, and undo and redo go across an accept', f
   H.equal(vim.bo[buf].modified, false)
 end)
 
-H.case('undo and redo with hunks still pending keep them where their text is', function()
+H.case('undo and redo keep pending hunks at their text', function()
   edits({ 'two\n', 'TWO\nTWO AGAIN\n', 'nine\n', 'NINE\n' })
   local buf = H.edit('a.txt')
   vim.cmd('AgentPrompt go')
@@ -230,7 +230,7 @@ H.case(']h and [h walk the hunks, also into other files, and say when there are 
   H.equal(vim.fn.maparg(']h', 'n'), '', 'a buffer that never had hunks')
 end)
 
-H.case('from a file whose hunks are decided ]h goes on to the next file', function()
+H.case('in a file whose hunks are all decided ]h goes to the next file', function()
   H.start({
     files = { ['a.txt'] = ten, ['b.txt'] = ten },
     settings = { editPolicy = 'collect' },
@@ -253,7 +253,7 @@ H.case('from a file whose hunks are decided ]h goes on to the next file', functi
 end)
 
 H.case(
-  "the review's buffers have names that a line of tabs can show, and its options end with it",
+  'review buffers have names that fit a tab line, and their window options end with the review',
   function()
     H.start({
       files = { ['dir/a.txt'] = ten },
@@ -357,7 +357,7 @@ H.case('the quickfix list and the overview show all pending hunks, and decide th
   H.equal(H.lines(vim.fn.bufnr('a.txt'))[9], 'NINE')
 end)
 
-H.case('the diff shows both sides; an edited proposal is accepted as it was edited', function()
+H.case('the diff shows both sides, and an edited proposal is accepted as edited', function()
   edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
   H.edit('a.txt')
   vim.cmd('AgentPrompt go')
@@ -391,7 +391,7 @@ H.case('the diff shows both sides; an edited proposal is accepted as it was edit
   end)
 end)
 
-H.case('in review policy the text is in the buffer, and a rejected hunk goes back', function()
+H.case('under review policy the buffer has the new text, and a reject restores the old', function()
   edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' }, { settings = { editPolicy = 'review' } })
   local buf = H.edit('a.txt')
   vim.cmd('AgentPrompt go')
@@ -459,7 +459,7 @@ H.case(
   end
 )
 
-H.case('what differs between two lines is found word by word', function()
+H.case('differences between two lines are found word by word', function()
   local words = require('agent_lsp.words')
   local old, new = words.spans('local x = foo(1)', 'local x = bar(1)')
   H.equal({ old, new }, { { { 10, 13 } }, { { 10, 13 } } })

@@ -15,7 +15,7 @@ local function copy()
 end
 
 H.case(
-  'this repository: an edit to one of its own files is proposed, and accepted by hunk',
+  'this repository: an edit to one of its own files is proposed and decided hunk by hunk',
   function()
     local path = 'cmd/agent-lsp/main.go'
     H.start({

@@ -81,7 +81,7 @@ H.case('a message is pinned and unpinned by a key', function()
   end)
 end)
 
-H.case('a session is resumed in a new Neovim by its pending hunks too', function()
+H.case('a session resumed in a new Neovim has its pending hunks', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
     settings = { editPolicy = 'collect' },
@@ -104,7 +104,7 @@ H.case('a session is resumed in a new Neovim by its pending hunks too', function
   H.equal(H.lines(vim.fn.bufnr('a.txt')), { 'ONE' })
 end)
 
-H.case('Neovim ends in mid-turn; a new one goes on with the hunks that waited', function()
+H.case('after Neovim quits during a turn, a new Neovim continues with the pending hunks', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
     script = { edit_a('one', 'ONE'), { text = 'Never said.' } },
@@ -127,7 +127,7 @@ H.case('Neovim ends in mid-turn; a new one goes on with the hunks that waited', 
   end)
 end)
 
-H.case('a workspace that is not trusted loosens nothing', function()
+H.case('an untrusted workspace cannot loosen settings', function()
   H.start({
     files = { ['.agent-lsp.json'] = '{"permissions": {"profile": "trust"}, "sandbox": "off"}' },
     script = { H.call('bash', { command = 'touch made' }), { text = 'Then not.' } },
@@ -148,7 +148,7 @@ H.case('a workspace that is not trusted loosens nothing', function()
   H.equal(vim.fn.filereadable(H.dir .. '/made'), 0)
 end)
 
-H.case('the model is chosen and the context compacted', function()
+H.case('the model can be changed and the context compacted', function()
   H.start({ script = { { text = 'Hello.' } } })
   vim.cmd('AgentPrompt go')
   H.equal(H.turn().status, 'completed')
@@ -173,7 +173,7 @@ H.case('the model is chosen and the context compacted', function()
   )
 end)
 
-H.case('a diagnostic at the cursor is sent to be fixed', function()
+H.case(':AgentFix sends the diagnostic at the cursor', function()
   H.start({
     files = { ['a.txt'] = 'one\ntwo\n' },
     script = { { expect = { lastUser = 'undefined: two' }, text = 'I see.' } },
@@ -249,7 +249,7 @@ local function language_server()
 end
 
 H.case(
-  "the daemon's questions are answered from the editor's own language servers, in its own encoding",
+  "the editor's own language servers answer queries in the daemon's position encoding",
   function()
     H.start({ files = { ['a.txt'] = '𝄞𝄞 word\nword\n' }, script = { { text = 'ok' } } })
     local buf = H.edit('a.txt')
@@ -298,7 +298,7 @@ H.case(
 )
 
 H.case(
-  'an @ completes files, buffers, diagnostics and symbols, and is sent as what it stands for',
+  'an @ completes files, buffers, diagnostics and symbols, and sends what it refers to',
   function()
     H.start({
       files = { ['a.txt'] = 'one\ntwo\n', ['dir/deep.txt'] = 'deep\n' },
@@ -366,7 +366,7 @@ H.case('events reach listeners and autocommands', function()
   off()
 end)
 
-H.case(':checkhealth tells binary, version, provider and sandbox', function()
+H.case(':checkhealth reports the binary, version, provider and sandbox', function()
   H.start({ script = { { text = 'ok' } } })
   vim.cmd('checkhealth agent_lsp')
   local text = table.concat(H.lines(), '\n')
@@ -376,7 +376,7 @@ H.case(':checkhealth tells binary, version, provider and sandbox', function()
   H.equal(text:find('ERROR'), nil)
 end)
 
-H.case(':checkhealth warns where no model answers, and says what to do', function()
+H.case(':checkhealth warns if no provider is configured, and says what to do', function()
   H.start({})
   vim.env.AGENT_LSP_SCRIPT = nil
   vim.cmd('checkhealth agent_lsp')
@@ -385,7 +385,7 @@ H.case(':checkhealth warns where no model answers, and says what to do', functio
   H.matches(text, 'ADVICE:\n%s+%- set OPENAI_API_KEY')
 end)
 
-H.case('times are told by the clock of the user', function()
+H.case("times are shown in the user's time zone", function()
   local time = require('agent_lsp.render').time
   local zone = vim.env.TZ
   vim.env.TZ = 'XXX-9:30' -- this zone is nine and a half hours east of UTC
@@ -423,7 +423,7 @@ local function processes(text)
   return out
 end
 
-H.case(':qa in mid-turn leaves no process', function()
+H.case(':qa during a turn leaves no process running', function()
   local number = ('86417.%d'):format(vim.uv.os_getpid()) -- a number that is unique to this run
   H.start({
     settings = { permissions = { profile = 'trust' }, sandbox = 'off' },

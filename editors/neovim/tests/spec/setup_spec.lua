@@ -89,7 +89,7 @@ local function model()
   return H.request('agent/session/configure', params).config.model
 end
 
-H.case('the empty panel says that no provider is configured, and its keys lead on', function()
+H.case('the empty panel says that no provider is configured, and S opens the setup', function()
   start()
   vim.cmd('AgentToggle')
   H.wait('the offer', function()
@@ -115,7 +115,7 @@ H.case('a prompt without a provider names the setup and the demo', function()
 end)
 
 H.case(
-  'a server is set up: address, key, model from its list, test call; nothing restarts',
+  'setup asks for the URL, key and model of a server, makes a test call and restarts nothing',
   function()
     start()
     local url, requests = serve()
@@ -145,7 +145,7 @@ H.case(
 )
 
 H.case(
-  'the real login stores the key of an address, and every request to it has that key',
+  'the real login stores the key for a URL, and every request to that URL has the key',
   function()
     start()
     local url, requests = serve()
@@ -170,7 +170,7 @@ H.case(
   end
 )
 
-H.case('a new key and a new provider leave pending changes and their daemon as they are', function()
+H.case('a new key and a new provider do not affect pending changes or their daemon', function()
   local edit = H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'two' })
   H.start({
     files = { ['a.txt'] = 'one\n', ['b/.git/HEAD'] = '', ['b/b.txt'] = 'b\n' },
@@ -215,7 +215,7 @@ H.case('a new key and a new provider leave pending changes and their daemon as t
   os.remove(vim.fn.stdpath('state') .. '/agent_lsp/defaults.json')
 end)
 
-H.case('a model on this machine has no price, and others show dollars', function()
+H.case('a local model has no price, and other models show dollars', function()
   start()
   local url = serve()
   vim.env.ACME_API_KEY = 'k'
@@ -238,7 +238,7 @@ H.case('a model on this machine has no price, and others show dollars', function
 end)
 
 H.case(
-  'the list of models has chat models only, with the current one, windows and prices',
+  'the list of models has only chat models, and shows the current one, windows and prices',
   function()
     start()
     local names = { 'dall-e-3', 'whisper-1', 'text-embedding-3-small', 'gpt-5', 'gpt-4o', 'tts-1' }

@@ -11,7 +11,7 @@ local function snippet(path, sentence)
   )
 end
 
-H.case('the mappings of the README are mappings of the plugin', function()
+H.case('the mappings in the README exist in the plugin', function()
   snippet(H.plugin .. '/README.md', 'Examples of your own mappings:')()
   local count = 0
   for _, map in ipairs(vim.api.nvim_get_keymap('n')) do
@@ -24,7 +24,7 @@ H.case('the mappings of the README are mappings of the plugin', function()
   H.equal(count, 4)
 end)
 
-H.case('CodeCompanion is told to start what speaks its protocol', function()
+H.case('the CodeCompanion example starts an agent that speaks ACP', function()
   local told, extended
   package.loaded['codecompanion'] = {
     setup = function(opts)

@@ -119,7 +119,7 @@ local function words()
   return out
 end
 
-H.case('10,000 deltas are drawn by frames', function()
+H.case('10,000 deltas are drawn in frames', function()
   H.start({ script = { { text = 'ok' } } })
   vim.cmd('AgentPrompt go')
   H.equal(H.turn().status, 'completed')
@@ -172,7 +172,7 @@ H.case('10,000 deltas are drawn by frames', function()
   H.equal(longest < 10 * same + 100, true, 'a frame takes longer than the whole text')
 end)
 
-H.case('10,000 pieces of the model arrive whole', function()
+H.case('10,000 chunks from the model arrive complete', function()
   local text = table.concat(words())
   H.start({ script = { { text = text, chunks = 10000 } } })
   local deltas = 0

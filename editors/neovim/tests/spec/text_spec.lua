@@ -26,7 +26,7 @@ H.case('a table is drawn with aligned columns', function()
 end)
 
 H.case(
-  'a table that is too wide is wrapped in its cells, and drawn again for another width',
+  'a table that is too wide wraps its cells, and is drawn again when the width changes',
   function()
     local words = 'a rather long text that needs two or three lines of a narrow panel'
     local text = ('| n | text |\n|---|---|\n| 1 | %s |\n| 2 | x |\n'):format(words)
@@ -55,7 +55,7 @@ H.case(
   end
 )
 
-H.case('what is no table is left as it is', function()
+H.case('text that is not a table is unchanged', function()
   local same = {
     { 'a | b', 'no delimiter' },
     { '```', '| a | b |', '|---|---|', '```' },
@@ -77,7 +77,7 @@ H.case('cells keep code, escaped bars and stars; missing cells are empty', funct
   H.equal(lines[5], 'only  │')
 end)
 
-H.case('a very long table is drawn quickly, and a very wide one ends', function()
+H.case('a very long table is drawn quickly, and a very wide table does not hang', function()
   local lines = { '| a | b |', '|---|---|' }
   for i = 1, 2000 do
     lines[#lines + 1] = ('| row %d | %s |'):format(i, ('word '):rep(20))
@@ -89,7 +89,7 @@ H.case('a very long table is drawn quickly, and a very wide one ends', function(
   H.equal(#draw({ many, (('|---'):rep(200)) .. '|', many }, 40), 3)
 end)
 
-H.case('gf opens a file whose name has spaces: a link, code, the label of a call', function()
+H.case('gf opens a file with spaces in its name from a link, code or a call label', function()
   local text = 'See [the notes](my%20notes.md#L2), `my notes.md:2`.'
   H.start({ files = { ['my notes.md'] = 'one\ntwo\n' }, script = { { text = text } } })
   local target = require('agent_lsp.target')

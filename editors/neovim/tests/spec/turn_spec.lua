@@ -43,7 +43,7 @@ H.case('a prompt carries the document and the selection', function()
 end)
 
 H.case(
-  'a range without a text is what the next prompt of the input is about, and only that one',
+  'a range without a text applies to the next prompt from the input, and only to that prompt',
   function()
     H.start({
       files = { ['a.txt'] = 'one\ntwo\nthree\nfour\n' },
@@ -133,7 +133,7 @@ H.case('the input window sends a prompt, keeps a history, and steers while a tur
   end)
 end)
 
-H.case('a steer ends the wait of a review and reaches the model', function()
+H.case('a steer ends a pending review and reaches the model', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
     script = {
@@ -173,7 +173,7 @@ H.case('a queued prompt starts the next turn', function()
   end)
 end)
 
-H.case('a waiting prompt of several blocks is named by its words, else by what it holds', function()
+H.case('a queued prompt is labeled with its text, or else with its attachments', function()
   local render = require('agent_lsp.render')
   H.equal(render.prompt_text('words'), 'words')
   local file, image =
@@ -192,7 +192,7 @@ H.case('a waiting prompt of several blocks is named by its words, else by what i
   H.equal(render.prompt_text({}), '')
 end)
 
-H.case('a queued prompt can be taken back', function()
+H.case('a queued prompt can be removed', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
     script = {
@@ -230,7 +230,7 @@ H.case('abort ends a running command and the next prompt works', function()
 end)
 
 H.case(
-  'an abort without a turn, before the daemon runs and after, and a way to review that there is not, are answered in words',
+  'an abort without a turn and an unknown :AgentReview argument are answered with a message',
   function()
     H.start({ script = { { text = 'Done.' } } })
     vim.cmd('AgentAbort')
@@ -279,7 +279,7 @@ H.case('plan mode presents a plan for approval and shows the task list', functio
   end)
 end)
 
-H.case('a daemon killed in mid-turn comes back with its session', function()
+H.case('a daemon killed during a turn restarts with its session', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
     script = {
@@ -365,7 +365,7 @@ H.case(
   end
 )
 
-H.case('broken arguments and a failing provider end in words, and the next prompt works', function()
+H.case('invalid arguments and a provider error are shown, and the next prompt works', function()
   H.start({
     settings = { retry = { maxRetries = 0 } },
     script = {

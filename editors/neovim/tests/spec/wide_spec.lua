@@ -26,7 +26,7 @@ local function results()
   ))
 end
 
-H.case('the home folder asks once; the user may allow only the open files', function()
+H.case('the user is asked once about the home folder, and may allow only open files', function()
   start()
   H.choose('Only files that are open')
   vim.cmd('AgentPrompt look')
@@ -39,7 +39,7 @@ H.case('the home folder asks once; the user may allow only the open files', func
   vim.env.HOME = home
 end)
 
-H.case('all of the home folder is the workspace if the user wants that', function()
+H.case('the whole home folder is the workspace if the user allows it', function()
   start()
   H.choose('All of ~')
   vim.cmd('AgentPrompt look')
@@ -49,7 +49,7 @@ H.case('all of the home folder is the workspace if the user wants that', functio
   vim.env.HOME = home
 end)
 
-H.case('a wide folder that is added later is asked about in the panel', function()
+H.case('the panel asks about a wide folder that is added later', function()
   H.start({ files = { ['a.txt'] = 'one\n' } })
   local folder = H.workspace({ ['secret.md'] = 'closed words\n' })
   local read = { name = 'read', arguments = { path = folder .. '/secret.md' } }
@@ -70,7 +70,7 @@ H.case('a wide folder that is added later is asked about in the panel', function
   vim.env.HOME = home
 end)
 
-H.case('a question that the user leaves starts nothing, and the next command asks again', function()
+H.case('a dismissed question starts nothing, and the next command asks again', function()
   start()
   H.choose(false)
   vim.cmd('AgentPrompt look')
@@ -86,7 +86,7 @@ H.case('a question that the user leaves starts nothing, and the next command ask
   vim.env.HOME = home
 end)
 
-H.case('a project in the home folder asks nothing; the folders above it do', function()
+H.case('a project in the home folder needs no question, but the folders above it do', function()
   local wide = require('agent_lsp.wide')
   vim.env.HOME = '/some/where'
   for _, root in ipairs({ '/', '/some', '/some/where' }) do
