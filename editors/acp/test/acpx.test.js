@@ -96,7 +96,7 @@ function acpx(t, { config = {}, ...options }) {
 }
 
 describe('acpx', { concurrency: true }, () => {
-  test('one shot, with an edit, a new file and a command that are approved', async (t) => {
+  test('a single run applies an approved edit, new file and command', async (t) => {
     const { w, run } = acpx(t, {
       files: { 'a.txt': 'one\ntwo\n' },
       script: [
@@ -123,7 +123,7 @@ describe('acpx', { concurrency: true }, () => {
     assert.deepEqual(['a.txt', 'new.txt', 'ran'].map(w.read), ['one\nTWO\n', 'fresh\n', '']);
   });
 
-  test('what it denies is not done, by no way', async (t) => {
+  test('denied operations are not performed in any way', async (t) => {
     const { w, run } = acpx(t, {
       config: { sandbox: 'off', permissions: { profile: 'trust' } },
       files: { 'a.txt': 'one\ntwo\n' },
@@ -143,7 +143,7 @@ describe('acpx', { concurrency: true }, () => {
     assert.ok(!fs.existsSync(w.path('ran')));
   });
 
-  test('a session that is cancelled, prompted while it works, configured and resumed', async (t) => {
+  test('a session can be cancelled, prompted while it works, configured and resumed', async (t) => {
     const { run, said, until, stop } = acpx(t, {
       script: [
         { when: { lastUser: 'talk' }, text: 'slowly'.repeat(300), chunks: 300, delayMs: 40 },

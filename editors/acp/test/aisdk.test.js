@@ -94,7 +94,7 @@ describe('the AI SDK', { concurrency: true }, () => {
     assert.equal(text(await prompt('again')), 'I remember.');
   });
 
-  test('ends its agent in the middle of a command, and nothing of it is left', async (t) => {
+  test('stops its agent during a command, and the command ends too', async (t) => {
     const { w, prompt, end } = aisdk(t, {
       script: [call('bash', { command: 'touch ran; sleep 600; touch after' }), { text: 'Late.' }],
     });

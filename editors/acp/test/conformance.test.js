@@ -18,7 +18,7 @@ const timed = new Set(['sse-retry']);
 const clean = /0 failed, 0 warnings/;
 
 describe('the conformance suite of MCP', () => {
-  test('has the scenarios that are expected', () => {
+  test('has the expected scenarios', () => {
     assert.deepEqual(scenarios, [
       'initialize',
       'tools_call',

@@ -35,7 +35,7 @@ for (const [what, script, begun, past] of [
   ],
   ['while an edit waits', [edit('a.txt', 'a\n', 'b\n')], (c) => c.asked.length, /^$/],
 ]) {
-  test(`an agent that is killed ${what} leaves a session that loads and goes on, and no process`, async (t) => {
+  test(`an agent killed ${what} leaves a session that can be continued, and no process`, async (t) => {
     const w = world(t, { files: { 'a.txt': 'a\n' }, script: [...script, { text: 'never' }] });
     const c = await connect(t, w, { permission: () => new Promise(() => {}), env: seen });
     const id = await c.session();

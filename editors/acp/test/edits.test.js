@@ -21,7 +21,7 @@ const two = (p) =>
 // index returns the index of the first message that satisfies f, or -1.
 const index = (c, f) => c.wire.findIndex(({ m }) => f(m));
 
-test('an edit is shown as a diff, then asked, then made', async (t) => {
+test('an edit is shown as a diff, then confirmed, then applied', async (t) => {
   const w = world(t, {
     files: { 'a.txt': lines(5) },
     script: [
@@ -72,7 +72,7 @@ const L = lines(40);
 const upper = (text, ...n) => n.reduce((all, i) => all.replace(`line ${i}\n`, `LINE ${i}\n`), text);
 const shown = (p) => p.toolCall.content.map((x) => [path.basename(x.path), x.oldText, x.newText]);
 
-test('all hunks of a file are one diff, and each can be asked about', async (t) => {
+test('all hunks of a file are one diff, and can be decided one by one', async (t) => {
   const w = world(t, {
     files: { 'a.txt': L },
     script: [
@@ -121,7 +121,7 @@ const patch = (...names) => {
   };
 };
 
-test('of several files each can be asked about', async (t) => {
+test('several files of an edit can be decided one by one', async (t) => {
   const w = world(t, {
     files: { 'a.txt': L, 'b.txt': L, 'c.txt': L },
     script: [patch('a.txt', 'b.txt', 'c.txt'), { text: 'done' }],
@@ -143,7 +143,7 @@ test('of several files each can be asked about', async (t) => {
 });
 
 for (const take of ['first', 'last']) {
-  test(`a client with one button a kind, which takes the ${take} of a kind, accepts all`, async (t) => {
+  test(`a client with one button per kind, which sends the ${take} option of a kind, accepts all`, async (t) => {
     const w = world(t, {
       files: { 'a.txt': L, 'b.txt': L },
       script: [patch('a.txt', 'b.txt'), { expect: { lastTool: 'applied' }, text: 'done' }],
@@ -159,7 +159,7 @@ for (const take of ['first', 'last']) {
   });
 }
 
-test('our own plugins decide each hunk in one answer', async (t) => {
+test('the plugins of this project decide every hunk in one answer', async (t) => {
   const w = world(t, {
     files: { 'a.txt': lines(40) },
     script: [two('a.txt'), { expect: { lastTool: 'keep the second' }, text: 'done' }],
@@ -205,7 +205,7 @@ for (const [name, answer] of [
   ['dismissed', null],
   ['answered with nonsense', 'no-such-option'],
 ]) {
-  test(`an edit that is ${name} is not made, and the turn goes on`, async (t) => {
+  test(`an edit that is ${name} is not applied, and the turn continues`, async (t) => {
     const w = world(t, {
       files: { 'a.txt': lines(5) },
       script: [
@@ -221,7 +221,7 @@ for (const [name, answer] of [
   });
 }
 
-test('accepting always makes later edits without asking', async (t) => {
+test('accept_always applies later edits without asking', async (t) => {
   const w = world(t, {
     files: { 'a.txt': lines(5) },
     script: [
@@ -243,7 +243,7 @@ test('accepting always makes later edits without asking', async (t) => {
 });
 
 for (const policy of ['collect', 'review']) {
-  test(`under ${policy} the edits are put to the user at the end of the turn`, async (t) => {
+  test(`under ${policy} the user is asked about the edits at the end of the turn`, async (t) => {
     const w = world(t, {
       files: { 'a.txt': lines(40) },
       script: [edit('a.txt', 'line 2\n', 'LINE 2\n'), { text: 'done' }],
@@ -262,7 +262,7 @@ for (const policy of ['collect', 'review']) {
   });
 }
 
-test('a question that a client drops outside of a prompt comes again with the next one', async (t) => {
+test('a question that a client drops outside a prompt is asked again with the next prompt', async (t) => {
   const w = world(t, {
     files: { 'a.txt': lines(5) },
     script: [
@@ -291,7 +291,7 @@ test('a question that a client drops outside of a prompt comes again with the ne
   );
 });
 
-test('of a file that the client does not hold the whole is shown too', async (t) => {
+test('a client without file access is also shown the whole file', async (t) => {
   const w = world(t, {
     files: { 'a.txt': L, 'b.txt': L },
     script: [
@@ -346,7 +346,7 @@ function editor(_w, buffers = {}) {
   return e;
 }
 
-test('an unsaved buffer is what the model reads and what is edited', async (t) => {
+test('the model reads and edits the unsaved buffer', async (t) => {
   const w = world(t, {
     files: { 'a.txt': lines(5) },
     script: [
@@ -366,7 +366,7 @@ test('an unsaved buffer is what the model reads and what is edited', async (t) =
   assert.deepEqual(e.writes, [p]);
 });
 
-test('what is typed while an edit waits is kept', async (t) => {
+test('text typed while an edit waits is kept', async (t) => {
   const w = world(t, {
     files: { 'a.txt': lines(5) },
     script: [
@@ -398,7 +398,7 @@ test('line endings survive an editor that hides them', async (t) => {
   assert.equal(w.read('a.txt'), crlf.replace('line 4', 'LINE 4'));
 });
 
-test('a client that claims to have written and did not is found out', async (t) => {
+test('a write that the client reports but does not perform is detected', async (t) => {
   const w = world(t, {
     files: { 'a.txt': lines(5) },
     script: [
@@ -464,7 +464,7 @@ test('a file that the client denies is not read from the disk', async (t) => {
   assert.equal(w.read('a.txt'), 'of the disk\n');
 });
 
-test('a new file is written by the client, which is asked for it once at most', async (t) => {
+test('the client writes a new file, and is asked to read it at most once', async (t) => {
   const w = world(t, {
     script: [
       call('write', { path: 'deep/new.txt', content: 'new\n' }),

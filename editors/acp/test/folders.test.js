@@ -19,7 +19,7 @@ const wrong = (w) => [
   ['a file', w.path('a.txt')],
 ];
 
-test('a cwd that is no folder is refused by its name, by every method that takes one', async (t) => {
+test('every method with a cwd refuses one that is not a folder, and names the field', async (t) => {
   const w = world(t, { files: { 'a.txt': 'a\n' }, script: [{ text: 'ok' }] });
   const c = await connect(t, w);
   const id = await c.session();
@@ -43,7 +43,7 @@ test('a cwd that is no folder is refused by its name, by every method that takes
   );
 });
 
-test('further folders are held to the same, and named by their place', async (t) => {
+test('additional folders have the same checks, and errors name their index', async (t) => {
   const w = world(t, { files: { 'a.txt': 'a\n' } });
   const c = await connect(t, w);
   const id = await c.session();
@@ -67,7 +67,7 @@ test('further folders are held to the same, and named by their place', async (t)
   }
 });
 
-test('a session that cannot be loaded from elsewhere goes on where it is', async (t) => {
+test('a session that cannot be loaded from another folder continues where it is', async (t) => {
   const w = world(t, { script: [{ text: 'one ' }, { text: 'two' }] });
   const other = path.join(w.base, 'other');
   fs.mkdirSync(other);
@@ -87,7 +87,7 @@ test('a session that cannot be loaded from elsewhere goes on where it is', async
   assert.equal(c.text(), 'one two');
 });
 
-test('two sessions of different folders in one process see their own only', async (t) => {
+test('two sessions in one process see only their own folders', async (t) => {
   const w = world(t);
   const dirs = ['one', 'two'].map((n) => path.join(w.base, n));
   for (const dir of dirs) {
@@ -147,7 +147,7 @@ test('two sessions of different folders in one process see their own only', asyn
   }
 });
 
-test('a further folder is a root of its session', async (t) => {
+test('an additional folder is a root of its session', async (t) => {
   const w = world(t, { files: { 'a.txt': 'a\n' } });
   const more = path.join(w.base, 'more');
   fs.mkdirSync(more);
@@ -166,7 +166,7 @@ test('a further folder is a root of its session', async (t) => {
   assert.equal(fs.readFileSync(path.join(more, 'b.txt'), 'utf8'), 'B\n');
 });
 
-test('a session is loaded again with other MCP servers', async (t) => {
+test('a session can be loaded again with other MCP servers', async (t) => {
   const w = world(t, { script: [{ text: 'said. ' }] });
   const c = await connect(t, w);
   const id = await c.session();
@@ -182,7 +182,7 @@ test('a session is loaded again with other MCP servers', async (t) => {
   assert.equal(c.of('user_message_chunk').length, 1, 'its past was told once');
 });
 
-test('a session that is closed is let go: another agent goes on with it', async (t) => {
+test('a closed session is released, and another agent can continue it', async (t) => {
   const w = world(t, { script: [{ text: 'said. ' }] });
   const [c, other] = [await connect(t, w), await connect(t, w)];
   const id = await c.session();

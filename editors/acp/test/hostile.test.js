@@ -8,7 +8,7 @@ import { acp, M, call, code, connect, edit, launch, world } from './harness.js';
 const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
 const later = { delayMs: 60000, text: 'too late' };
 
-test('requests before initialize', async (t) => {
+test('requests before initialize are refused', async (t) => {
   const c = await connect(t, world(t), { init: false });
   assert.equal(await code(c.session()), -32600);
   await c.request(M.agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION });
@@ -19,7 +19,7 @@ test('requests before initialize', async (t) => {
   );
 });
 
-test('unknown methods, sessions, options and folders', async (t) => {
+test('unknown methods, sessions, options and folders are refused', async (t) => {
   const w = world(t);
   const c = await connect(t, w);
   const id = await c.session();
@@ -49,7 +49,7 @@ test('unknown methods, sessions, options and folders', async (t) => {
   await c.request(M.agent.session.close, { sessionId: 'nobody' });
 });
 
-test('cancel for nothing', async (t) => {
+test('a cancel without a turn is harmless', async (t) => {
   const c = await connect(t, world(t, { script: [{ text: 'ok' }] }));
   const id = await c.session();
   await c.notify(M.agent.session.cancel, { sessionId: id });
@@ -58,7 +58,7 @@ test('cancel for nothing', async (t) => {
   assert.equal((await c.prompt(id, 'hello')).stopReason, 'end_turn');
 });
 
-test('a prompt while one runs is refused, and harms nothing', async (t) => {
+test('a second prompt during a turn is refused, and affects nothing', async (t) => {
   const c = await connect(t, world(t, { script: [slowly, { text: 'ok' }] }));
   const [id, other] = [await c.session(), await c.session()];
   const running = c.prompt(id, 'slow');
@@ -69,7 +69,7 @@ test('a prompt while one runs is refused, and harms nothing', async (t) => {
   assert.equal((await running).stopReason, 'cancelled');
 });
 
-test('a prompt of 20 MB', async (t) => {
+test('a prompt of 20 MB gets a response', async (t) => {
   const c = await connect(t, world(t, { script: [{ text: 'long' }, { text: 'short' }] }));
   const id = await c.session();
   const res = await c.prompt(id, 'x'.repeat(20 << 20)).catch((e) => e);
@@ -78,7 +78,7 @@ test('a prompt of 20 MB', async (t) => {
   assert.equal((await c.prompt(next, 'short')).stopReason, 'end_turn');
 });
 
-test('a long answer comes in lines that every client can read', async (t) => {
+test('a long answer arrives in lines short enough for every client', async (t) => {
   const text = '0123456789abcdef'.repeat(3 << 16); // the text is 3 MiB long
   const c = await connect(t, world(t, { script: [{ text }] }));
   await c.prompt(await c.session(), 'long');
@@ -117,7 +117,7 @@ function raw(t, w) {
   };
 }
 
-test('lines that are no messages are answered and skipped', async (t) => {
+test('lines that are not messages are answered and skipped', async (t) => {
   const r = raw(t, world(t));
   r.send('not json\n\n[]\n{}\n42\n{"jsonrpc":"2.0"}\n\u0000\n');
   r.send({ jsonrpc: '2.0', id: 'a', method: 'initialize', params: { protocolVersion: 'one' } });
@@ -136,7 +136,7 @@ test('lines that are no messages are answered and skipped', async (t) => {
   assert.ok(r.got.filter((m) => m.id === null && m.error).length >= 4);
 });
 
-test('a line over every limit is refused by its own id', async (t) => {
+test('a line over the size limit is refused with its own id', async (t) => {
   const r = raw(t, world(t));
   r.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1 } });
   await r.next((m) => m.id === 1);
@@ -176,7 +176,7 @@ for (const [what, step] of [
   });
 }
 
-test('the end of input ends a command with all its children', async (t) => {
+test('the end of input ends a command and all its children', async (t) => {
   const w = world(t, {
     script: [
       call('bash', {

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 import { acp, M, call, code, connect, world } from './harness.js';
 
-test('initialize says what there is, and starts nothing', async (t) => {
+test('initialize returns the capabilities, and starts nothing', async (t) => {
   const c = await connect(t, world(t));
   const { protocolVersion, agentCapabilities, agentInfo, authMethods, _meta } = c.initialized;
   assert.equal(protocolVersion, acp.PROTOCOL_VERSION);
@@ -20,7 +20,7 @@ test('initialize says what there is, and starts nothing', async (t) => {
   assert.equal(_meta.steering.supported, true);
 });
 
-test('authenticate looks whether a provider is configured', async (t) => {
+test('authenticate checks whether a provider is configured', async (t) => {
   const c = await connect(t, world(t));
   assert.deepEqual(await c.request(M.agent.authenticate, { methodId: 'provider' }), {});
   assert.equal(await code(c.request(M.agent.authenticate, { methodId: 'nothing' })), -32602);
@@ -58,7 +58,7 @@ test('a prompt streams its answer and ends its turn', async (t) => {
   assert.ok(last < answer);
 });
 
-test("/compact shortens the conversation, by the user's words, and is a command of the session", async (t) => {
+test("/compact is a command of the session, and follows the user's instructions", async (t) => {
   const long = (nth) => ({
     text: `${nth} of the long answers that nobody needs to know later on.\n\n`,
     repeat: 200,
@@ -97,7 +97,7 @@ test("/compact shortens the conversation, by the user's words, and is a command 
   assert.match(c.text(), /On\.$/);
 });
 
-test("a command of the user's own of the name compact goes before ours, and what only begins like it is a prompt", async (t) => {
+test("a user's own compact command takes precedence, and /compacted is a prompt", async (t) => {
   const w = world(t, {
     script: [
       { expect: { lastUser: 'Fold the map' }, text: 'folded' },
@@ -113,7 +113,7 @@ test("a command of the user's own of the name compact goes before ours, and what
   assert.equal(c.text(), 'foldedsaid');
 });
 
-test('no update of a session precedes the answer that names it', async (t) => {
+test('no update of a session precedes the response that contains its id', async (t) => {
   const c = await connect(t, world(t));
   for (let i = 0; i < 10; i++) await c.session();
   const named = new Set();
@@ -124,7 +124,7 @@ test('no update of a session precedes the answer that names it', async (t) => {
   }
 });
 
-test('sessions are listed, loaded with their past, resumed, closed and deleted', async (t) => {
+test('sessions are listed, loaded with their history, resumed, closed and deleted', async (t) => {
   const script = [
     { reasoning: 'hm', text: 'First answer.' },
     call('read', { path: 'a.txt' }),
@@ -210,7 +210,7 @@ test('modes and options change the session', async (t) => {
   assert.equal(w.read('b.txt'), 'new\n');
 });
 
-test('every kind of content that is announced reaches the model', async (t) => {
+test('every announced kind of content reaches the model', async (t) => {
   const w = world(t, {
     files: { 'a.txt': 'linked\n' },
     script: [{ expect: { lastUser: 'read this' }, text: 'seen' }],
@@ -237,7 +237,7 @@ test('every kind of content that is announced reaches the model', async (t) => {
   );
 });
 
-test('a link to lines of a file brings those lines, and an empty buffer is empty', async (t) => {
+test('a link to lines of a file sends those lines, and an empty buffer is sent as empty', async (t) => {
   const w = world(t, {
     files: { 'a.txt': 'one\ntwo\nthree\nfour\n' },
     script: [

@@ -83,7 +83,7 @@ test("a command runs in the client's terminal, which is shown with its call", as
   assert.ok(shown.some((u) => u.status === 'in_progress') && shown.at(-1).status === 'completed');
 });
 
-test('a long output is cut to its end', async (t) => {
+test('a long output is truncated to its end', async (t) => {
   const w = off(t, {
     script: [bash('seq 1 100000'), { expect: { lastTool: '(?s)omitted.*100000' }, text: 'done' }],
   });
@@ -113,7 +113,7 @@ test("a cancel kills the terminal's command", async (t) => {
   assert.equal((await c.prompt(id, 'again')).stopReason, 'end_turn');
 });
 
-test('a command that takes too long is killed, and the model is told', async (t) => {
+test('a command that takes too long is killed, and the model is notified', async (t) => {
   const w = off(t, {
     script: [
       bash('sleep 300', { timeout: 0.5 }),
@@ -129,7 +129,7 @@ test('a command that takes too long is killed, and the model is told', async (t)
   assert.ok(terminal.log.includes('kill'));
 });
 
-test('of a client that has no terminals after all the command runs in ours', async (t) => {
+test('if the client turns out to have no terminals, the agent runs the command itself', async (t) => {
   const w = off(t, { script: [bash('echo ours${IN_TERMINAL} > env'), { text: 'done' }] });
   const terminal = {
     ...terminals(),
@@ -165,7 +165,7 @@ test('a command whose terminal is refused is not run elsewhere', async (t) => {
   assert.ok(!fs.existsSync(w.path('env')));
 });
 
-test('a terminal that comes too late is killed, and its command is not run a second time', async (t) => {
+test('a terminal that is created too late is killed, and its command does not run twice', async (t) => {
   const w = off(t, {
     script: [
       bash('echo once >> runs; sleep 30; echo end >> runs'),
@@ -197,7 +197,7 @@ test('a terminal that comes too late is killed, and its command is not run a sec
   assert.ok(['', 'once\n'].includes(runs), `it wrote ${JSON.stringify(runs)}`);
 });
 
-test('a sandbox is not given up for a terminal', async (t) => {
+test('a required sandbox is not bypassed for a terminal', async (t) => {
   const w = off(t, { script: [bash('echo in'), { text: 'done' }] }, 'require');
   const terminal = terminals();
   const c = await connect(t, w, { terminal });

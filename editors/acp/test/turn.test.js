@@ -60,7 +60,7 @@ test('a refused command is not run', async (t) => {
   assert.ok(!fs.existsSync(w.path('made')));
 });
 
-test('cancel while the model answers', async (t) => {
+test('a cancel while the model answers ends the turn', async (t) => {
   const c = await connect(t, world(t, { script: [slowly, { text: 'next' }] }));
   const id = await c.session();
   const running = c.prompt(id, 'slow');
@@ -72,7 +72,7 @@ test('cancel while the model answers', async (t) => {
   assert.match(c.text(), /^x+next$/);
 });
 
-test('cancel right behind the prompt, and once more', async (t) => {
+test('two cancels right after the prompt end the turn', async (t) => {
   const c = await connect(t, world(t, { script: Array(5).fill(later) }));
   const id = await c.session();
   for (let i = 0; i < 5; i++) {
@@ -83,7 +83,7 @@ test('cancel right behind the prompt, and once more', async (t) => {
   }
 });
 
-test('cancelling the request itself is a cancel too', async (t) => {
+test('cancelling the request also ends the turn', async (t) => {
   const c = await connect(t, world(t, { script: [later, { text: 'next' }] }));
   const id = await c.session();
   const stop = new AbortController();
@@ -146,7 +146,7 @@ test('cancel while a permission is open ends the question', async (t) => {
   }
 });
 
-test('a client that answers its open permissions when it cancels', async (t) => {
+test('a client may answer its open permissions when it cancels', async (t) => {
   const w = world(t, {
     files: { 'a.txt': 'a\n' },
     script: [edit('a.txt', 'a\n', 'b\n'), { text: 'next' }],
@@ -231,7 +231,7 @@ test('a question becomes a form, or a choice', async (t) => {
     await c.prompt(await c.session(), 'ask');
     assert.equal(c.text(), 'ok');
   });
-  await t.test('each answer is asked about, where there are no forms', async (t) => {
+  await t.test('without forms each answer is a separate question', async (t) => {
     const c = await connect(
       t,
       world(t, { script: [ask, { expect: { lastTool: 'blue' }, text: 'ok' }] }),
@@ -253,7 +253,7 @@ test('a question becomes a form, or a choice', async (t) => {
       ['Which color? 1 of 2: red', 'Which color? 2 of 2: blue: like the sky'],
     );
   });
-  await t.test('several answers, where there are no forms', async (t) => {
+  await t.test('several answers without forms', async (t) => {
     const many = call('ask_user', {
       question: 'Which?',
       options: ['red', 'blue', 'green'].map((label) => ({ label })),
@@ -268,7 +268,7 @@ test('a question becomes a form, or a choice', async (t) => {
     assert.equal(c.text(), 'ok');
   });
   for (const [name, answer, times] of [
-    ['no answer is right', 'no', 2],
+    ['every answer is refused', 'no', 2],
     ['the question is dismissed', null, 1],
   ]) {
     await t.test(name, async (t) => {
@@ -282,7 +282,7 @@ test('a question becomes a form, or a choice', async (t) => {
       assert.equal(c.asked.length, times);
     });
   }
-  await t.test('nobody to ask', async (t) => {
+  await t.test('a client that cannot ask', async (t) => {
     const free = call('ask_user', { question: 'What is your name?' });
     const c = await connect(
       t,
@@ -293,7 +293,7 @@ test('a question becomes a form, or a choice', async (t) => {
   });
 });
 
-test('a plan is told as one', async (t) => {
+test('a plan is sent as one update', async (t) => {
   const plan = call('plan', {
     entries: [
       { content: 'look', status: 'completed' },
@@ -317,7 +317,7 @@ test('a plan is told as one', async (t) => {
   );
 });
 
-test('usage is told when it changes', async (t) => {
+test('usage is sent only when it changes', async (t) => {
   const usage = { prompt_tokens: 100, completion_tokens: 5, total_tokens: 105 };
   const w = world(t, {
     script: [
@@ -341,7 +341,7 @@ test('usage is told when it changes', async (t) => {
 });
 
 test('stop reasons', async (t) => {
-  await t.test("the model's failure is an error", async (t) => {
+  await t.test('a model failure is an error', async (t) => {
     const c = await connect(
       t,
       world(t, { script: [{ error: { status: 400, code: 'bad', message: 'the model said no' } }] }),
