@@ -46,7 +46,7 @@ offered() {
 }
 
 sees '^# six'
-step prompt 'a comment that ends in AI!, taken as a code action'
+step prompt 'a comment that ends in AI!, run as a code action'
 keys j
 action 'Agent: do what'
 step permit 'a message shows the question, a code action answers it'
@@ -76,7 +76,7 @@ sees '# two.*accept or reject'
 action 'Agent: stop'
 until_ 'the end of the turn' offered 'Agent: undo|Agent: do what'
 contains "$ws/a.py" '# one\n# shout AI!\n# two\n# three\n# four\n# five\n# six\n'
-echo 'the end of Vim is the end of the daemon'
+echo 'the daemon ends with Vim'
 command_ qa!
 gone
 version=$(vim --version | sed -nE '1s/.* ([0-9]+\.[0-9]+) .*/\1/p')

@@ -39,7 +39,7 @@ told() { until_ "the message /$1/" lately "$1"; }
 action() { keys C-c a; sees 'Pick an action'; text "$1"; keys Enter; }
 
 sees '\[eglot:'
-step prompt 'a comment that ends in AI!, taken as a code action'
+step prompt 'a comment that ends in AI!, run as a code action'
 keys C-n
 action 'Agent: do what'
 step permit
@@ -47,7 +47,7 @@ sees 'touch made'
 sees 'Choose an option: Allow'
 keys Enter
 there "$ws/made"
-step review 'two hunks are notes of Flymake; accept the first, reject the second'
+step review 'two hunks are Flymake notes; accept the first, reject the second'
 sees 'Flymake\[0 0 2\]'
 extended flymake-goto-next-error
 sees 'accept or reject'
@@ -79,7 +79,7 @@ sees 'Flymake\[0 0 1\]'
 action 'Agent: stop'
 sees 'Flymake\[0 0\]'
 contains "$ws/a.py" '# one\n# shout AI!\n# two\n# three\n# four\n# five\n# six\n'
-echo 'the end of Emacs is the end of the daemon'
+echo 'the daemon ends with Emacs'
 keys C-x C-c
 gone
 version=$(emacs --version | sed -nE '1s/.* ([0-9]+\.[0-9]+).*/\1/p')

@@ -44,7 +44,7 @@ sees 'touch made'
 text 'Allow'
 keys Enter
 there "$ws/made"
-step review 'two hunks are notes of Flymake; accept the first, reject the second'
+step review 'two hunks are Flymake notes; accept the first, reject the second'
 sees 'Flymake\[0 0 2\]'
 extended flymake-goto-next-error
 action Accept
@@ -71,7 +71,7 @@ until_ 'the command' asleep
 action 'Agent: stop'
 until_ 'the end of the command' eval '! asleep'
 until_ 'the end of the turn' ended 2
-echo 'the end of Emacs is the end of the daemon'
+echo 'the daemon ends with Emacs'
 keys C-x C-c
 gone
 version=$(emacs --version | sed -nE '1s/.* ([0-9]+\.[0-9]+).*/\1/p')

@@ -12,7 +12,7 @@ for pair in trixie:0.10 forky:0.12; do
   nvim=$(../neovim/tests/get-nvim.sh "${pair%:*}" "${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test/nvim-${pair%:*}")
   HOME=$work "$nvim" --headless --clean +'lua io.stdout:write(vim.json.encode(vim.lsp.protocol.make_client_capabilities()))' +q >"$work/sent" 2>/dev/null
   node profile.mjs "neovim-${pair#*:}" "$work/sent"
-  echo "ok: Neovim ${pair#*:} sends what its profile says"
+  echo "ok: Neovim ${pair#*:} sends the capabilities of its profile"
 done
 ./emacs.sh </dev/null
 ./lsp-mode.sh </dev/null
