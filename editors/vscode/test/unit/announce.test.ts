@@ -10,7 +10,7 @@ const completed = (item: object, more = {}) =>
     params: { ...stamp, ...more, item: { itemId: 'i', createdAt: '', ...item } },
   } as AgentEvent);
 
-test('a reply is spoken as words', () => {
+test('a reply is announced as plain text', () => {
   assert.equal(
     completed({
       type: 'assistantMessage',
@@ -21,7 +21,7 @@ test('a reply is spoken as words', () => {
   assert.equal(completed({ type: 'assistantMessage', text: 'long '.repeat(500) }).length, 601);
 });
 
-test('what is told again, or goes on inside, is not spoken', () => {
+test('replayed items, nested items, deltas and successful tool calls are not announced', () => {
   assert.equal(completed({ type: 'assistantMessage', text: 'hi' }, { replay: true }), '');
   assert.equal(completed({ type: 'assistantMessage', text: 'hi', parentItemId: 'x' }), '');
   assert.equal(
@@ -34,7 +34,7 @@ test('what is told again, or goes on inside, is not spoken', () => {
   assert.equal(completed({ type: 'toolCall', status: 'completed', label: 'Read a' }), '');
 });
 
-test('what went wrong, and what waits, is', () => {
+test('failures and pending permissions are announced', () => {
   assert.equal(
     completed({ type: 'toolCall', status: 'failed', label: 'Run make' }),
     'Run make: failed.',

@@ -14,7 +14,7 @@ const places = (files: string[], more: Partial<Places> = {}): Places => ({
   ...more,
 });
 
-test('the setting comes before the bundled binary, that before PATH', () => {
+test('the setting takes precedence over the bundled binary, and that over PATH', () => {
   const all = ['/mine/agent-lsp', path.join('/ext', 'bin', 'agent-lsp'), '/opt/bin/agent-lsp'];
   assert.deepEqual(findBinary(places(all, { setting: '/mine/agent-lsp' })), {
     file: '/mine/agent-lsp',
@@ -27,14 +27,14 @@ test('the setting comes before the bundled binary, that before PATH', () => {
   });
 });
 
-test('a setting that is wrong is told, not passed over', () => {
+test('a wrong setting is reported, not ignored', () => {
   assert.throws(
     () => findBinary(places(['/opt/bin/agent-lsp'], { setting: '~/nothing' })),
     /server\.path names \/home\/u\/nothing/,
   );
 });
 
-test('a relative entry of PATH never counts', () => {
+test('a relative entry of PATH is ignored', () => {
   assert.throws(() => findBinary(places(['bin/agent-lsp'])), /not found/);
 });
 

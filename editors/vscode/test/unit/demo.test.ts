@@ -6,7 +6,7 @@ import { unpackDemo } from '../../src/demo';
 
 const media = path.join(process.cwd(), 'media/demo');
 
-test('the sample of the demo is the one that the program plays', () => {
+test('the sample of the demo is identical to that of the program', () => {
   const sample = path.join(process.cwd(), '../../internal/cli/sample');
   for (const name of ['stats.sh', 'check.sh']) {
     const [a, b] = [media, sample].map((dir) => fs.readFileSync(path.join(dir, name), 'utf8'));
@@ -14,7 +14,7 @@ test('the sample of the demo is the one that the program plays', () => {
   }
 });
 
-test('the demo has a folder, a state and a script of its own, and an answer to what is asked after it', () => {
+test('the demo has its own folder, state and script, and answers a later prompt', () => {
   const { folder, environment } = unpackDemo(media);
   const script = environment.AGENT_LSP_SCRIPT ?? '';
   assert.deepEqual(fs.readdirSync(folder).sort(), ['check.sh', 'stats.sh']);

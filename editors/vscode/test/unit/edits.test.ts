@@ -45,7 +45,7 @@ const lines = (args: unknown, name = 'edit') =>
     hunks.flatMap((h) => h.lines.map(({ kind, text }) => kind + text)),
   );
 
-test('the changes are those of the proposal, else those that the arguments describe', () => {
+test('changes come from the proposal, or else from the arguments', () => {
   const files = editedFiles(
     item({ args: { old_string: 'x', new_string: 'y' } }),
     proposal('proposed', hunk('pending'), hunk('pending', '', 'd\n')),
@@ -70,7 +70,7 @@ test('the changes are those of the proposal, else those that the arguments descr
   assert.deepEqual(lines({ path: 'a' }), []);
 });
 
-test('what the user made of a change is shown, also when the proposal is no longer known', () => {
+test("the user's version of a change is shown, also when the proposal is no longer known", () => {
   const change = { uri: 'file:///w/a.js', line: 3, oldText: 'a\n', newText: 'mine\n' };
   const details = { state: 'applied', accepted: 1, hunks: 1, changes: [change] };
   const args = { old_string: 'a', new_string: 'b' };
@@ -85,14 +85,14 @@ test('what the user made of a change is shown, also when the proposal is no long
   assert.deepEqual(countLines(shown), { added: 2, removed: 1 }, 'a known proposal comes first');
 });
 
-test('a proposal that several edits share is shown by the one that began it', () => {
+test('a proposal that several edits share is shown only by the first edit', () => {
   assert.deepEqual(
     editedFiles(item({ itemId: 'other', args: {} }), proposal('proposed', hunk('pending'))),
     [],
   );
 });
 
-test('what was decided is told in counts', () => {
+test('a decision is shown with counts', () => {
   assert.equal(decision(item(), proposal('proposed', hunk('pending'))), '');
   assert.equal(decision(item(), proposal('applied', hunk('accepted'))), 'Applied');
   assert.equal(
@@ -111,7 +111,7 @@ test('what was decided is told in counts', () => {
   assert.match(decision(item({ status: 'failed' }), undefined), /^Not applied/);
 });
 
-test('the comments are found in the result, and nothing else is', () => {
+test('only comments are extracted from a result', () => {
   const result =
     'Edit a.js: applied 1/3 hunks; hunk 1 accepted: "fine \\"so\\""; hunk 2 (a.js) rejected: "no"\nThe user says: "shorter"\nThe proposed text:\nhunk 9 rejected: "text of the file"';
   assert.deepEqual(commentsIn(result), ['fine "so"', 'no', 'shorter']);

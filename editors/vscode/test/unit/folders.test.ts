@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { FolderQuestion, tooLarge } from '../../src/folders';
 import { fake, Uri } from './vscode';
 
-test('the home folder, one around it and the root are hardly meant as a workspace', () => {
+test('the home folder, its parent folders and the root are too large for a workspace', () => {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'home-'));
   assert.equal(tooLarge('/', home), 'the root of the file system');
   assert.equal(tooLarge(home, home), 'your home folder');
@@ -18,7 +18,7 @@ test('the home folder, one around it and the root are hardly meant as a workspac
   fs.rmSync(home, { recursive: true });
 });
 
-test('a refusal is kept until the user asks again, and an agreement for good', async () => {
+test('a refusal applies until the user asks again, and an approval is permanent', async () => {
   const kept = new Map<string, unknown>();
   const state = {
     get: (key: string, otherwise: unknown) => kept.get(key) ?? otherwise,

@@ -20,34 +20,34 @@ const change = (a: number, b: number, c: number, d: number, text: string): Chang
   text,
 });
 
-test('a range moves with what is typed before it', () => {
+test('a range moves with text typed before it', () => {
   assert.deepEqual(shift(range(2, 0, 3, 0), change(0, 0, 0, 0, 'x\ny\n')), range(4, 0, 5, 0));
   assert.deepEqual(shift(range(2, 4, 2, 8), change(2, 0, 2, 2, 'abc')), range(2, 5, 2, 9));
   assert.deepEqual(shift(range(2, 0, 3, 0), change(0, 0, 2, 0, '')), range(0, 0, 1, 0));
 });
 
-test('a range stays with what is typed after it, at its end too', () => {
+test('a range does not move when text is typed after it or at its end', () => {
   assert.deepEqual(shift(range(2, 0, 3, 0), change(3, 0, 3, 0, 'x\n')), range(2, 0, 3, 0));
   assert.deepEqual(shift(range(2, 0, 3, 0), change(5, 0, 6, 0, '')), range(2, 0, 3, 0));
 });
 
-test('what is typed right before a range pushes it on', () => {
+test('text typed at the start of a range moves the range', () => {
   assert.deepEqual(shift(range(2, 0, 3, 0), change(2, 0, 2, 0, 'x\n')), range(3, 0, 4, 0));
 });
 
-test('a range grows with what is typed in it', () => {
+test('a range grows with text typed inside it', () => {
   assert.deepEqual(shift(range(2, 0, 4, 0), change(3, 1, 3, 1, 'a\nb')), range(2, 0, 5, 0));
 });
 
-test('a range that is deleted is empty', () => {
+test('a deleted range becomes empty', () => {
   assert.deepEqual(shift(range(2, 0, 3, 0), change(1, 0, 4, 0, '')), range(1, 0, 1, 0));
 });
 
-test('an empty range stays in its place when text comes there', () => {
+test('an empty range does not move when text is inserted at its position', () => {
   assert.deepEqual(shift(range(2, 0, 2, 0), change(2, 0, 2, 0, 'x\n')), range(2, 0, 2, 0));
 });
 
-test('an editable range takes what is typed at its edges', () => {
+test('an editable range includes text typed at its edges', () => {
   assert.deepEqual(grow(range(2, 0, 3, 0), change(3, 0, 3, 0, 'x\n')), range(2, 0, 4, 0));
   assert.deepEqual(grow(range(2, 0, 3, 0), change(2, 0, 2, 0, 'x\n')), range(2, 0, 4, 0));
 });
@@ -96,7 +96,7 @@ test('positions and offsets agree, CRLF and lone CR included', () => {
     assert.equal(offsets.at(offsets.positionAt(offset)), offset);
 });
 
-test('the end of a text', () => {
+test('endOf returns the position after a text', () => {
   assert.deepEqual(endOf(at(1, 2), 'abc'), at(1, 5));
   assert.deepEqual(endOf(at(1, 2), 'a\r\nbc'), at(2, 2));
 });
@@ -117,7 +117,7 @@ const file = (placement: ProposalFile['placement'], ...hunks: Hunk[]): ProposalF
   hunks,
 });
 
-test('both sides of what is proposed', () => {
+test('both sides of a proposed file', () => {
   const f = file(
     'proposed',
     hunk('1', range(1, 0, 2, 0), 'b\n', 'B\nB2\n'),
@@ -133,24 +133,24 @@ test('both sides of what is proposed', () => {
   );
 });
 
-test('both sides of what is applied already', () => {
+test('both sides of an applied file', () => {
   const f = file('applied', hunk('1', range(1, 0, 3, 0), 'b\n', 'B\nB2\n'));
   const sides = sidesOf('a\nB\nB2\nc\n', f, marksFrom(f));
   assert.equal(sides.base, 'a\nb\nc\n');
   assert.equal(sides.proposed, 'a\nB\nB2\nc\n');
 });
 
-test('line ends of the file are kept on both sides', () => {
+test('both sides keep the line endings of the file', () => {
   const f = file('proposed', hunk('1', range(1, 0, 2, 0), 'b\n', 'B\nB2\n'));
   assert.equal(sidesOf('a\r\nb\r\nc\r\n', f, marksFrom(f)).proposed, 'a\r\nB\r\nB2\r\nc\r\n');
 });
 
-test('a stale hunk stands on neither side', () => {
+test('a stale hunk is on neither side', () => {
   const f = file('proposed', hunk('1', range(0, 0, 1, 0), 'a\n', 'A\n', 'stale'));
   assert.equal(sidesOf('x\n', f, marksFrom(f)).proposed, 'x\n');
 });
 
-test('the hunk at a line of a side is sought where it stands in that side', () => {
+test('the hunk at a line of a side is found by its position on that side', () => {
   const text = Array.from({ length: 40 }, (_, i) => `${i}\n`).join('');
   const more = 'new\n'.repeat(20);
   const f = file(
@@ -168,7 +168,7 @@ test('the hunk at a line of a side is sought where it stands in that side', () =
   assert.equal(nextMark(marks, 55, 1), undefined);
 });
 
-test('marks stand on both sides of what is applied', () => {
+test('an applied file has marks on both sides', () => {
   const f = file(
     'applied',
     hunk('1', range(0, 0, 3, 0), 'b\n', 'B\nB2\nB3\n'),

@@ -13,7 +13,7 @@ test('lines that are in both texts are kept', () => {
   assert.deepEqual(shown('same', 'same'), [' same']);
 });
 
-test('the counts are those of the changed lines', () => {
+test('the counts include only changed lines', () => {
   assert.deepEqual(lineStat('a\nb\nc\n', 'a\nc\nd\ne\n'), { added: 2, removed: 1 });
   const many = Array.from({ length: 3000 }, (_, i) => `${i}\n`).join('');
   assert.deepEqual(lineStat(many, many.replaceAll('\n', 'x\n')), { added: 3000, removed: 3000 });

@@ -30,7 +30,7 @@ const sources = (fs.readdirSync(path.join(root, 'src'), { recursive: true }) as 
 const fixed =
   'prompt promptInline steer queue abort newSession sessions acceptHunk rejectHunk acceptFile rejectFile acceptAll rejectAll nextHunk previousHunk review showDiff restoreCheckpoint compact selectModel fixDiagnostic explainSelection restartServer showLog';
 
-test('every fixed command is in the palette, under the title by which the end-to-end tests have to run it', () => {
+test('every fixed command is in the palette under the title that the end-to-end tests use', () => {
   const titles: Record<string, string> = JSON.parse(read('test/commands.json'));
   assert.deepEqual(
     Object.keys(titles),
@@ -75,7 +75,7 @@ test('every key of Config is a setting, and every setting says what it does', ()
 const dangerous =
   'provider permissions sandbox sandboxPaths hooks mcpServers languageServers check formatters shell webSearch fetch modes agents subagents editPolicy server.path server.args server.env';
 
-test('no workspace can set what could be abused, and none counts at all where it is not trusted', () => {
+test('a workspace cannot set dangerous settings, and an untrusted workspace cannot set any', () => {
   for (const name of dangerous.split(' '))
     assert.equal(settings[`agentLsp.${name}`]?.scope, 'machine', name);
   assert.deepEqual(
@@ -84,7 +84,7 @@ test('no workspace can set what could be abused, and none counts at all where it
   );
 });
 
-test('the extension runs beside the files and is started by its use alone', () => {
+test('the extension runs on the same host as the files and is activated only by its use', () => {
   assert.deepEqual(manifest.extensionKind, ['workspace']);
   assert.deepEqual(manifest.activationEvents, [
     'onView:agentLsp.panel',

@@ -13,7 +13,7 @@ test('the missing text is shown in its language, in a fence that it does not con
   );
 });
 
-test('a long text is cut off, and the number of the other lines is shown', () => {
+test('a long text is cut off, and the number of remaining lines is shown', () => {
   const lines = Array.from({ length: 45 }, (_, i) => `line ${i}`);
   const text = missingMarkdown({ sign: '+', lines }, 'plaintext');
   assert.match(text, /line 39\n```\n\n… 5 more lines$/);

@@ -39,7 +39,7 @@ function told(...events: AgentEvent[]): Conversation {
   return conversation;
 }
 
-test('deltas put together are the text, and the completed text wins', () => {
+test('deltas are joined, and the completed text replaces them', () => {
   const c = told(
     started(item('a', 'assistantMessage', { text: '' })),
     delta('a', 'one '),
@@ -52,7 +52,7 @@ test('deltas put together are the text, and the completed text wins', () => {
   assert.equal(c.entries.get('a')?.text, 'one two!');
 });
 
-test('telling it twice changes nothing', () => {
+test('repeated events change nothing', () => {
   const events = [
     completed(item('u', 'userMessage', { text: 'hi' })),
     started(item('a', 'assistantMessage', { text: 'so far' })),
@@ -62,7 +62,7 @@ test('telling it twice changes nothing', () => {
   assert.equal(c.entries.get('a')?.text, 'so far');
 });
 
-test('what a sub-agent does stands in its call', () => {
+test('the items of a sub-agent belong to its call', () => {
   const c = told(
     started(item('call', 'toolCall')),
     started(item('inner', 'assistantMessage', { text: 'x', parentItemId: 'call' })),
@@ -71,7 +71,7 @@ test('what a sub-agent does stands in its call', () => {
   assert.deepEqual(c.entries.get('call')?.children, ['inner']);
 });
 
-test('parallel calls keep the order in which they were called, however they end', () => {
+test('parallel calls keep the order in which they were called, regardless of when they end', () => {
   const at = (fraction: string | number) => `2026-01-01T00:00:00.1234${fraction}Z`;
   const call = (id: string, nth: number) => completed(item(id, 'toolCall', { createdAt: at(nth) }));
   const text = completed(item('text', 'assistantMessage', { createdAt: at(51) }));
@@ -81,7 +81,7 @@ test('parallel calls keep the order in which they were called, however they end'
   assert.deepEqual(apart.order, ['late', 'text', 'early']);
 });
 
-test('a retry is shown until something comes', () => {
+test('a retry is shown until the next item starts', () => {
   const retry: AgentEvent = {
     method: 'agent/retry',
     params: {
@@ -98,7 +98,7 @@ test('a retry is shown until something comes', () => {
   assert.deepEqual(c.order, ['a']);
 });
 
-test('a waiting prompt is named by its words, else by what it holds', () => {
+test('a queued prompt is labeled with its text, or else with its attachments', () => {
   const file: ContentBlock = {
     type: 'resource',
     uri: 'file:///a.go',
@@ -112,7 +112,7 @@ test('a waiting prompt is named by its words, else by what it holds', () => {
   assert.equal(wordsOf([file, { type: 'image', data: 'AA==' }]), 'file:///a.go image');
 });
 
-test('the end of a turn closes what is open', () => {
+test('the end of a turn completes its open items', () => {
   const c = told(started(item('a', 'toolCall')), {
     method: 'agent/turn/completed',
     params: { ...stamp, turn },
@@ -145,11 +145,11 @@ test('live output is bounded', () => {
   assert.ok((c.entries.get('a')?.text.length ?? 0) <= 128 * 1024);
 });
 
-test('unknown notifications are passed over', () => {
+test('unknown notifications are ignored', () => {
   assert.deepEqual(told().take({ method: 'agent/new/thing', params: {} } as never), []);
 });
 
-test('Markdown is split only where nothing can change any more', () => {
+test('Markdown is split only where the text can no longer change', () => {
   const check = (text: string, stable: string) =>
     assert.equal(text.slice(0, splitStable(text, 0)), stable);
   check('one\n\ntwo', 'one\n\n');
@@ -161,7 +161,7 @@ test('Markdown is split only where nothing can change any more', () => {
   check('1. a\n\n2. b', '');
 });
 
-test('keys', () => {
+test('keyAction maps keys to actions', () => {
   const key = (name: string, more = {}) =>
     keyAction({
       key: name,
@@ -178,7 +178,7 @@ test('keys', () => {
   assert.equal(key('Escape'), 'escape');
 });
 
-test('the word that is completed', () => {
+test('wordAt returns the mention or command to complete', () => {
   assert.deepEqual(wordAt('see @src/a', 10), { start: 4, query: '@src/a' });
   assert.deepEqual(wordAt('/com', 4), { start: 0, query: '/com' });
   assert.equal(wordAt('mail a@b', 8), undefined);

@@ -15,7 +15,7 @@ const choice = (name: string) =>
   providerChoices.find((known) => known.name === name) ?? assert.fail(name);
 const model = (id: string) => ({ id, provider: 'corp', source: 'server' as const });
 
-test('a server that the user names by its address gets a name that references can begin with', () => {
+test('a server that the user enters by URL gets a name that is valid in references', () => {
   assert.equal(nameForUrl('https://llm.example.com/v1', {}), 'llm-example-com');
   assert.equal(nameForUrl('http://127.0.0.1:9000/v1', {}), '127-0-0-1-9000');
   assert.equal(nameForUrl('http://openai/v1', {}), 'openai-2', 'a built-in name is not taken');
@@ -51,7 +51,7 @@ test('a provider gets an entry in the settings only if it needs one', () => {
   });
 });
 
-test('a model of a list becomes a reference that names its provider', () => {
+test('a listed model becomes a reference that names its provider', () => {
   assert.deepEqual(
     references('corp', [model('corp/a')]).map((r) => r.reference),
     ['corp/a'],
@@ -63,7 +63,7 @@ test('a model of a list becomes a reference that names its provider', () => {
   );
 });
 
-test('a key belongs to the provider that is in use', () => {
+test('providerInUse finds the provider to which a key belongs', () => {
   assert.equal(providerInUse({}), 'openai');
   assert.equal(providerInUse({ model: 'anthropic/a' }), 'anthropic');
   assert.equal(providerInUse({ model: 'corp/a', providers: { corp: {} } }), 'corp');
@@ -74,7 +74,7 @@ test('a key belongs to the provider that is in use', () => {
   );
 });
 
-test('an error without a provider speaks of none of the variables, and says what helps by its kind', () => {
+test('an error about a missing provider omits variables, and its kind selects the help', () => {
   const hint = 'set OPENAI_API_KEY, or start a local server';
   const error = { code: 1006, message: `no model provider is configured: ${hint}`, data: { hint } };
   assert.deepEqual(problemOf(error), { text: 'No model provider is configured.', kind: 'setup' });

@@ -9,7 +9,7 @@ import { fake } from './vscode';
 const session = (more: Partial<Session>) =>
   ({ sessionId: 's', title: 'T', status: 'idle', messages: 2, updatedAt: '', ...more }) as Session;
 
-test('sessions that nobody looks for are listed on request only', () => {
+test('sessions from `agent-lsp run` or without an answer are listed only on request', () => {
   assert.equal(isListed(session({})), true);
   assert.equal(isListed(session({ origin: 'run' })), false);
   assert.equal(isListed(session({ messages: 1 })), false, 'its prompt failed');
@@ -18,7 +18,7 @@ test('sessions that nobody looks for are listed on request only', () => {
   assert.equal(isListed(session({ origin: 'run', archived: true })), true, 'kept by the user');
 });
 
-test('an earlier day is named, and today is shown in hours', () => {
+test('times of today are relative, and earlier days are named', () => {
   const now = new Date(2026, 2, 1, 9, 30).getTime();
   const at = (...when: [number, number, number, number, number]) =>
     ago(new Date(...when).toISOString(), now);
@@ -61,7 +61,7 @@ async function listOver(stored: Session[], page = stored.length) {
 const plain = '$(add) New session';
 const showAll = '$(eye) Show all sessions';
 
-test('a row brings the other sessions into the list', async () => {
+test('a row adds the hidden sessions to the list', async () => {
   const run = session({ sessionId: 'r', title: 'Run', origin: 'run' });
   const failed = session({ sessionId: 'f', title: 'Failed', messages: 1 });
   const list = await listOver([session({ title: 'Mine' }), run, failed]);
@@ -74,11 +74,11 @@ test('a row brings the other sessions into the list', async () => {
   assert.deepEqual(list.opened, ['r']);
 });
 
-test('where nothing is left out, there is no such row', async () => {
+test('without hidden sessions the list has no such row', async () => {
   assert.deepEqual((await listOver([session({ title: 'Mine' })])).labels(), [plain, 'Mine']);
 });
 
-test('many runs do not hide the sessions before them', async () => {
+test('many runs do not hide earlier sessions', async () => {
   const run = (n: number) => session({ sessionId: `r${n}`, origin: 'run' });
   const runs = Array.from({ length: 150 }, (_, n) => run(n));
   const list = await listOver([...runs, session({ title: 'Mine' })], 100);

@@ -67,21 +67,21 @@ beforeEach((t) => {
   });
 });
 
-test('the wait ends a moment after the server has spoken', async (t) => {
+test('the wait ends shortly after the server publishes', async (t) => {
   const uri = changed('python');
   assert.deepEqual(await took(t, uri, { 100: () => tell(uri, [problem('bad')]) }), [350, true]);
 });
 
-test('a clean file that nobody speaks of is waited for a second, and its language no more', async (t) => {
+test('the wait for an unreported clean file takes one second, and only once per language', async (t) => {
   assert.deepEqual(await took(t, changed('markdown')), [1000, true]);
   assert.deepEqual(await took(t, changed('markdown')), [0, true]);
 });
 
-test('problems that nobody repeats may be old', async (t) => {
+test('problems that no server publishes again may be outdated', async (t) => {
   assert.deepEqual(await took(t, changed('ruby', [problem('bad')])), [3000, false]);
 });
 
-test("a file that TypeScript's server has nothing new to say of is settled by its word, once it is known that it speaks alone", async (t) => {
+test("a file with unchanged problems is settled by TypeScript's answer once no other server is expected", async (t) => {
   server('bad');
   const uri = changed('typescript', [problem('bad')]);
   assert.deepEqual(await took(t, uri), [1000, true], 'the first time others are waited for');
@@ -98,7 +98,7 @@ test("a file that TypeScript's server has nothing new to say of is settled by it
   assert.deepEqual(await took(t, uri), [0, true]);
 });
 
-test('where another tool speaks of scripts too, it is waited for', async (t) => {
+test('the wait includes another tool that has published for scripts', async (t) => {
   server();
   const uri = changed('javascript');
   assert.deepEqual(await took(t, uri), [1000, true]);
@@ -112,7 +112,7 @@ test('where another tool speaks of scripts too, it is waited for', async (t) => 
   ]);
 });
 
-test('what the server says has to be shown before it counts, in a file that was clean too', async (t) => {
+test('an answer of the server applies only once it is shown, also in a file that was clean', async (t) => {
   server('bad');
   const uri = changed('javascriptreact');
   tell(uri, []);
@@ -120,7 +120,7 @@ test('what the server says has to be shown before it counts, in a file that was 
   assert.deepEqual(await took(t, uri, { 1500: () => tell(uri, [problem('bad')]) }), [1750, true]);
 });
 
-test('an answer about an older text counts for nothing', async (t) => {
+test('an answer about an older text is ignored', async (t) => {
   server();
   const uri = changed('typescriptreact');
   await took(t, uri);

@@ -10,19 +10,19 @@ import {
 } from '../../src/text';
 import { argumentsText, sentence } from '../../src/webview/model';
 
-test('one thing, and several', () => {
+test('counts use the singular and the plural', () => {
   assert.deepEqual(
     [0, 1, 2].map((n) => counted(n, 'file')),
     ['0 files', '1 file', '2 files'],
   );
 });
 
-test('a row of a list has one line of a text', () => {
+test('firstLine returns one line for a list row', () => {
   assert.equal(firstLine('  fix add\nand the rest'), 'fix add');
   assert.equal(firstLine('x'.repeat(100), 10), `${'x'.repeat(9)}…`);
 });
 
-test('somebody else’s message ends as a sentence', () => {
+test('a message from another program ends as a sentence', () => {
   assert.deepEqual(['too busy', 'Wait!', 'What?', 'done.', 'on and on…'].map(sentence), [
     'too busy.',
     'Wait!',
@@ -32,7 +32,7 @@ test('somebody else’s message ends as a sentence', () => {
   ]);
 });
 
-test('an error of the model is told apart from what helps', () => {
+test('an error of the model is separated from its help', () => {
   assert.deepEqual(
     errorParts('HTTP 500 from example.org (try again; if the error persists, check the network)'),
     {
@@ -46,7 +46,7 @@ test('an error of the model is told apart from what helps', () => {
   });
 });
 
-test('arguments are read as they are, one a line', () => {
+test('arguments are shown verbatim, one per line', () => {
   assert.equal(
     argumentsText({ path: 'a.js', limit: 20, all: true }),
     'path: a.js\nlimit: 20\nall: true',
@@ -87,7 +87,7 @@ test('a model is listed with its window, its price and its abilities', () => {
   ]);
 });
 
-test('text of a program is no icon, and gets no backslash where the editor would see none', () => {
+test("icon syntax in a program's text is escaped, and other text is unchanged", () => {
   assert.equal(withoutIcons('a=$(pwd) b=$(sync~spin)'), 'a=\\$(pwd) b=\\$(sync~spin)');
   assert.equal(withoutIcons('sum: $(sum "$@")'), 'sum: $(sum "$@")');
 });

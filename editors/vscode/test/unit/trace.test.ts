@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { TraceChannel } from '../../src/trace';
 import { fake, LogLevel } from './vscode';
 
-test('the level of the trace follows its setting, and what is written stands in the channel', () => {
+test('the trace level follows its setting, and messages are written to the channel', () => {
   const channel = new TraceChannel();
   const levels: number[] = [];
   channel.onDidChangeLogLevel((level) => levels.push(level));

@@ -27,7 +27,7 @@ const question: Waiting = {
   params: { ...stamp, question: 'Which?', options: [{ label: 'Red' }, { label: 'Blue' }] } as never,
 };
 
-test('a permission is answered by a digit, by yes and by no, and by nothing else', () => {
+test('only a digit, yes or no answers a permission', () => {
   const check = (text: string, optionId: string | undefined) => {
     assert.deepEqual(
       answerOf(text, permission),
@@ -54,7 +54,7 @@ test('a permission is answered by a digit, by yes and by no, and by nothing else
     check(other, undefined);
 });
 
-test('an allow that is not offered is not given', () => {
+test('an answer cannot select an option that is not offered', () => {
   const without = {
     kind: 'permission',
     params: { ...permission.params, options: [option('always', 'allow_always')] },
@@ -83,7 +83,7 @@ test('a question is answered by the digit of a choice', () => {
   );
 });
 
-test('the digits of the menu count only while it is open', () => {
+test('the digits of the menu are valid only while the menu is open', () => {
   assert.equal(answerOf('3', permission), undefined);
   assert.deepEqual(answerOf('3', permission, true), {
     type: 'permission',
@@ -99,6 +99,6 @@ test('allow once and reject are shown, the rest is in the menu', () => {
   assert.deepEqual(ids(optionGroups([option('always', 'allow_always')]).shown), ['always']);
 });
 
-test('what cannot be seen in a command is shown as an escape', () => {
+test('invisible characters in a command are shown as escapes', () => {
   assert.equal(visible('a\u202eb\u200bc\x1b[0m\td\ne é'), 'a\\u202eb\\u200bc\\x1b[0m\td\ne é');
 });

@@ -13,6 +13,6 @@ function check(before: string, after: string, removed: string[], added: string[]
 
 test('one word', () => check('return a - b;', 'return a + b;', ['-'], ['+']));
 test('added words', () => check('f(a)', 'f(a, b)', [], [', b']));
-test('nothing on one side is colored by lines', () => check('', 'x', [], []));
+test('a hunk with an empty side is colored by line', () => check('', 'x', [], []));
 test('white space alone is not colored', () => check('a  b', 'a b', [], []));
-test('a huge hunk is colored by lines', () => check('x '.repeat(2000), 'y '.repeat(2000), [], []));
+test('a huge hunk is colored by line', () => check('x '.repeat(2000), 'y '.repeat(2000), [], []));
