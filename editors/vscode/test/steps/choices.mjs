@@ -76,5 +76,5 @@ async function defaultsKept(d) {
 
 export const choiceSteps = [
   ['review is offered at the first edit', reviewOffered],
-  ['a choice is for the session or the default', defaultsKept],
+  ['a choice applies to the session or becomes the default', defaultsKept],
 ];

@@ -255,10 +255,10 @@ async function planMode(d) {
 
 async function restoreAndRedo(d) {
   const file = await openCalc(d);
-  await d.play(edit(file, 'a - b', 'a + b'), { text: 'Mended.' });
+  await d.play(edit(file, 'a - b', 'a + b'), { text: 'Fixed.' });
   await d.prompt('fix add');
   await d.click(review(d).getByRole('button', { name: 'Accept file' }));
-  await d.entry('assistantMessage', 'Mended').waitFor();
+  await d.entry('assistantMessage', 'Fixed').waitFor();
   await d.idle();
   await d.click(d.entry('userMessage', 'fix add').getByRole('button', { name: 'Changes since' }));
   await d.bufferHas('+  return a + b;');
@@ -277,7 +277,7 @@ async function restoreAndRedo(d) {
   await d.bufferHas('return a - b;');
   await until('each restore has its entry', async () => (await d.entry('restore').count()) === 3);
   await d.command('workbench.action.webview.reloadWebviewAction');
-  await d.entry('assistantMessage', 'Mended').waitFor();
+  await d.entry('assistantMessage', 'Fixed').waitFor();
   await until(
     'the entries are there after a reload of the panel',
     async () => (await d.entry('restore').count()) === 3,
@@ -295,7 +295,7 @@ async function restoreConversation(d) {
   await d.play(
     { text: 'Good morning.' },
     edit(file, 'a - b', 'a + b'),
-    { text: 'Mended.' },
+    { text: 'Fixed.' },
     { expect: { lastUser: '^once more' }, text: 'Begun again.' },
   );
   await d.prompt('hello');
@@ -303,7 +303,7 @@ async function restoreConversation(d) {
   await d.idle();
   await d.prompt('fix add');
   await d.click(review(d).getByRole('button', { name: 'Accept file' }));
-  await d.entry('assistantMessage', 'Mended').waitFor();
+  await d.entry('assistantMessage', 'Fixed').waitFor();
   await d.idle();
   const shown = (count) =>
     until(`the prompt is shown ${count} times`, async () => {
@@ -502,7 +502,7 @@ export const conversationSteps = [
   ['permission, steer, queue', permissionSteerQueue],
   ['answers typed in the input', typedAnswers],
   ['a permission in full', permissionInFull],
-  ['a stop with changes pending', stopWithPending],
+  ['a stop with pending changes', stopWithPending],
   ['abort and continue', abort],
   ['question and plan', questionAndPlan],
   ['plan mode', planMode],

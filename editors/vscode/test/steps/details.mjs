@@ -501,9 +501,9 @@ export const detailSteps = [
   ['errors and retries', errorsAndRetries],
   ['live output and jobs', outputAndJobs],
   ['a sub-agent is stopped', stopSubAgent],
-  ['sessions renamed, forked, archived, brought back', sessionList],
+  ['sessions renamed, forked, archived, restored', sessionList],
   ['a session is opened from the list', sessionOpened],
-  ['a session of yesterday', sessionOfYesterday],
+  ['a session from yesterday', sessionOfYesterday],
   ['a session is deleted', sessionDeleted],
   ['an image dropped', dropImage],
 ];

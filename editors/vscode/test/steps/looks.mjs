@@ -570,7 +570,7 @@ async function pickersInOneLine(d) {
 }
 
 export const looksSteps = [
-  ['the pickers in one line', pickersInOneLine],
+  ['the pickers on one line', pickersInOneLine],
   ['looks: empty', empty],
   ['looks: nothing set up', nothingSetUp],
   ['looks: four files', filesReviewed],
@@ -582,5 +582,5 @@ export const looksSteps = [
   ['looks: sub-agents', subAgents],
   ['looks: errors', errors],
   ['looks: conversation', conversation],
-  ['looks: what the editor draws', editorsOwn],
+  ['looks: parts drawn by the editor', editorsOwn],
 ];

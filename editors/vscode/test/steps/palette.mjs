@@ -216,8 +216,8 @@ async function byThePalette(d) {
 }
 
 export const paletteSteps = [
-  ['steer and queue by the palette', steerAndQueue],
+  ['steer and queue from the palette', steerAndQueue],
   ['several answers', severalAnswers],
   ['compact', compact],
-  ['by the palette', byThePalette],
+  ['commands from the palette', byThePalette],
 ];

@@ -310,7 +310,7 @@ async function pickers(d) {
 
 export const panelSteps = [
   ['the panel in every theme', inEveryTheme],
-  ['the panel by keys alone', byKeysAlone],
+  ['the panel by keyboard alone', byKeysAlone],
   ['announcements', announcements],
   ['content security', contentSecurity],
   ['model and permissions', pickers],

@@ -165,6 +165,6 @@ async function liveRegions(d) {
 }
 
 export const readerSteps = [
-  ['the tree of a screen reader', everythingNamed],
+  ['the accessibility tree', everythingNamed],
   ['live regions', liveRegions],
 ];

@@ -166,5 +166,5 @@ async function keyKeepsPending(d) {
 
 export const setupSteps = [
   ['a provider is set up', setUpProvider],
-  ['a key is set while changes wait', keyKeepsPending],
+  ['a key is set while changes are pending', keyKeepsPending],
 ];

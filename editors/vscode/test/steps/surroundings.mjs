@@ -15,14 +15,14 @@ async function fixDiagnostic(d) {
       expect: { lastUser: '(?s)Fix .*broken.json.*line 1' },
       ...edit(d.at('broken.json'), '1,,', '1'),
     },
-    { text: 'Mended.' },
+    { text: 'Fixed.' },
   );
   await d.openFile('broken.json');
   await d.goto(1);
   await d.page.locator('.squiggly-error').first().waitFor();
   await d.agent('Fix the Problem at the Cursor');
   await d.click(review(d).getByRole('button', { name: 'Accept file' }));
-  await d.entry('assistantMessage', 'Mended').waitFor();
+  await d.entry('assistantMessage', 'Fixed').waitFor();
   await d.bufferHas('"a": 1 }');
 }
 
@@ -250,8 +250,8 @@ export const surroundingSteps = [
   ['a local model is found', localModel],
   ['trace', trace],
   ['fix a diagnostic', fixDiagnostic],
-  ['daemon killed in mid-turn', daemonKilled],
-  ['reload in mid-turn', reloadInMidTurn],
+  ['daemon killed during a turn', daemonKilled],
+  ['reload during a turn', reloadInMidTurn],
   ['two folders', twoFolders],
   ['untrusted workspace', untrusted],
 ];

@@ -192,4 +192,4 @@ async function firstMinutes(d) {
   }
 }
 
-export const trialSteps = [['the first minutes at a server with a key', firstMinutes]];
+export const trialSteps = [['the first minutes with a server that needs a key', firstMinutes]];

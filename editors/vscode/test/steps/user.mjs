@@ -330,7 +330,7 @@ async function follow(d) {
 }
 
 export const userSteps = [
-  ['notice elsewhere', notice],
+  ['notice while the panel is hidden', notice],
   ['a question while the user types elsewhere', questionElsewhere],
   ['selections', selections],
   ['language servers of the editor', languageServers],
