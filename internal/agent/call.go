@@ -34,11 +34,12 @@ type callRun struct {
 	question question
 	report   *report
 	unlock   func()        // releases the locks; nil until they are acquired
-	expire   chan struct{} // closed when the tool has outlived its timeout and the grace period
+	expire   chan struct{} // closed when the overtime after the timeout is over
 }
 
-// execute runs the stages in a new goroutine. It waits for a result, but abandons the call when the
-// grace period after the call's timeout or after the end of the turn is over.
+// execute runs the stages in a new goroutine. It waits for a result, but abandons the call after
+// the overtime that follows the call's timeout, or after the grace period that follows the end of
+// the turn.
 func (c *callRun) execute() {
 	done := make(chan struct{})
 	c.s.wg.Go(func() {

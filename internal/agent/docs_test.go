@@ -125,6 +125,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		{"pause before the first retry of a read-only call, doubled for the next", toolcall.RetryDelay},
 		{"time limit for all hooks at the end of a session", sessionEndTime},
 		{"time limit for a tool to end after an abort", toolcall.Grace},
+		{"time limit for a tool to end after its own time limit", toolcall.Overtime},
 		{"time limit for a model call to end after an abort", modelGrace},
 		{"maximum delay that a starting turn causes for other turns, if more turns start than there are processors", startHold},
 		{"maximum problems listed for the arguments of a call", tool.MaxProblems},

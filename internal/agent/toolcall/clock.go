@@ -10,7 +10,7 @@ import (
 // may be called on a nil Clock and then does nothing.
 type Clock struct {
 	limit    time.Duration // 0 means no limit
-	up, gone func()        // called at the limit and at the end of the grace period
+	up, gone func()        // called at the limit and when the overtime is over
 
 	mu     sync.Mutex
 	worked time.Duration // total of the completed work periods
@@ -43,7 +43,7 @@ func (k *Clock) reached() {
 	due := !k.isUp && !k.since.IsZero() && k.worked+time.Since(k.since) >= k.limit
 	if due {
 		k.isUp = true
-		k.timer = time.AfterFunc(Grace, k.gone)
+		k.timer = time.AfterFunc(Overtime, k.gone)
 	}
 	k.mu.Unlock()
 	if due {

@@ -14,9 +14,13 @@ import (
 const (
 	// DefaultTimeout limits one run of a tool.
 	DefaultTimeout = 10 * time.Minute
-	// Grace is the time that a tool may take to end after its context has ended. Commands get
-	// SIGKILL after 1.5 s, and a turn completes within 2 s of an abort.
+	// Grace is the time that a tool may take to end after an abort. Commands get SIGKILL after
+	// 1.5 s, and a turn completes within 2 s of an abort.
 	Grace = 1750 * time.Millisecond
+	// Overtime is the time that a tool may take to end after its time limit. It is longer than
+	// Grace, because the user does not wait for an abort, and the effect of an abandoned call is
+	// unknown to the model.
+	Overtime = 5 * time.Second
 	// Retries is the maximum number of times that a read-only call is retried after a temporary
 	// error.
 	Retries = 2
@@ -49,8 +53,8 @@ func Timeout(spec *tool.Spec, general time.Duration) time.Duration {
 
 // Run runs a prepared call until its tool returns, and returns a new result. The tool's context
 // ends with ctx, or when the clock reaches its limit. outstayed is called once if the tool is still
-// running at the end of the grace period after the limit. The caller may then abandon the call,
-// while Run continues to wait. Run starts and stops the clock.
+// running at the end of the overtime after the limit. The caller may then abandon the call, while
+// Run continues to wait. Run starts and stops the clock.
 func Run(
 	ctx context.Context,
 	p *tool.Prepared,

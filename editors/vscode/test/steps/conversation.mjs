@@ -237,14 +237,14 @@ async function questionAndPlan(d) {
 
 async function planMode(d) {
   const file = await openCalc(d);
-  await d.play(call('present_plan', { plan: '1. Mend `add`' }), edit(file, 'a - b', 'a + b'), {
+  await d.play(call('present_plan', { plan: '1. Fix `add`' }), edit(file, 'a - b', 'a + b'), {
     text: 'The plan is carried out.',
   });
   await d.click(d.panel.getByRole('button', { name: /^Mode:/ }));
   await d.choose('plan');
   await d.panel.locator('.picker', { hasText: 'plan' }).waitFor();
   await d.prompt('plan it');
-  const ask = d.panel.locator('.ask', { hasText: 'Mend' });
+  const ask = d.panel.locator('.ask', { hasText: 'Fix' });
   await ask.waitFor();
   await d.shot('plan-light');
   await d.click(ask.getByRole('button', { name: /^(Allow|Approve|Accept)/ }).first());

@@ -290,7 +290,7 @@ async function toolCalls(d) {
     call('plan', {
       entries: [
         { content: 'Read what is there', status: 'completed' },
-        { content: 'Mend `add`, which takes away where it should add', status: 'inProgress' },
+        { content: 'Fix `add`, which subtracts instead of adding', status: 'inProgress' },
         { content: 'Check', status: 'pending' },
       ],
     }),
@@ -365,14 +365,14 @@ async function questions(d) {
 async function planApproval(d) {
   await d.play(
     call('present_plan', {
-      plan: '## Mend add\n\n1. Read `calc.js`\n2. Mend `add`: it takes away where it should add\n3. Run the tests\n\nNothing else is changed.',
+      plan: '## Fix add\n\n1. Read `calc.js`\n2. Fix `add`: it subtracts instead of adding\n3. Run the tests\n\nNothing else is changed.',
     }),
     { text: 'Very well.' },
   );
   await d.click(d.panel.getByRole('button', { name: /^Mode:/ }));
   await d.choose('plan');
   await d.prompt('plan it');
-  await d.panel.locator('.ask', { hasText: 'Mend' }).waitFor();
+  await d.panel.locator('.ask', { hasText: 'Fix' }).waitFor();
   await looks(d, 'plan-approval');
   await d.click(
     d.panel

@@ -50,7 +50,7 @@ async function fullPanel(d) {
       ...call('plan', {
         entries: [
           { content: 'Read', status: 'completed' },
-          { content: 'Mend', status: 'inProgress' },
+          { content: 'Fix', status: 'inProgress' },
           { content: 'Check', status: 'pending' },
         ],
       }),
