@@ -257,7 +257,7 @@ func TestFetchAsksAboutRedirects(t *testing.T) {
 		"ERROR: it redirects to localhost: not today")
 	alone := newHarness(t).fetching(FetchOptions{Network: ownMachine(t)})
 	want(t, alone.run("fetch", args{"url": srv.URL + "/x"}),
-		"ERROR: it redirects to localhost, another host")
+		"ERROR: it redirects to another host (localhost)")
 	denied := newHarness(t).fetching(FetchOptions{Network: ownMachine(t, "127.0.0.1")})
 	want(t, denied.run("fetch", args{"url": srv.URL + "/x"}), "ERROR: ", "network.deny contains it")
 	if reached.Load() != 1 {
