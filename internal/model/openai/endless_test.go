@@ -87,9 +87,10 @@ func TestEndlessStream(t *testing.T) {
 				`"extra_content":"` + bulky + `"}]}`), "16 MiB"},
 		{"reasoning details", "", "", chat(`{"reasoning_details":[{"index":#,` +
 			`"type":"reasoning.encrypted","data":"` + bulky + `"}]}`), "16 MiB"},
-		{"one line", "", "data: ", same(kib), "one event"},
-		{"one event of many lines", "", "", same("data: " + kib + "\n"), "one event"},
-		{"one JSON document", "", `{"choices":[{"message":{"content":"`, same(kib), "one event"},
+		{"one line", "", "data: ", same(kib), "one of its events"},
+		{"one event of many lines", "", "", same("data: " + kib + "\n"), "one of its events"},
+		{"one JSON document", "", `{"choices":[{"message":{"content":"`, same(kib),
+			"one of its events"},
 		{"text of the responses API", openai.APIResponses, "",
 			same(`data: {"type":"response.output_text.delta","output_index":0,"delta":"` + kib +
 				`"}` + "\n\n"), "16 MiB"},

@@ -10,18 +10,57 @@ import (
 	"net/url"
 )
 
-// maxLine limits the size of one message of a server, in bytes. Decoding a message can need 20
-// times as much memory.
-const maxLine = 16 << 20
+// One message of a server may have this many bytes and this many JSON values. The values have a
+// limit of their own because decoding a message of small values can need 20 times its size.
+const (
+	maxLine   = 64 << 20
+	maxValues = 2_000_000
+)
 
-var errTooLarge = fmt.Errorf("it sent a message of more than %d MiB", maxLine>>20)
+var (
+	errTooLarge = fmt.Errorf("it sent a message of more than %d MiB", maxLine>>20)
+	errTooMany  = fmt.Errorf("it sent a message of more than %d million JSON values",
+		maxValues/1_000_000)
+)
 
-// bounded is the body of an HTTP response. It fails if a message in the body is longer than
-// maxLine. The messages of an event stream end with an empty line.
+// meter measures one message as it arrives in parts.
+type meter struct {
+	size, values    int
+	quoted, escaped bool
+}
+
+// add measures the next part of the message. It returns an error once the message is over a limit.
+func (m *meter) add(part []byte) error {
+	if m.size += len(part); m.size > maxLine {
+		return errTooLarge
+	}
+	for _, c := range part {
+		switch {
+		case c == '\n': // No JSON string has a newline, so a stray quote hides only its own line.
+			m.quoted, m.escaped = false, false
+		case m.escaped:
+			m.escaped = false
+		case m.quoted:
+			m.escaped = c == '\\'
+			m.quoted = c != '"'
+		case c == '"':
+			m.quoted = true
+		case c == '[' || c == '{' || c == ',':
+			m.values++
+		}
+	}
+	if m.values > maxValues {
+		return errTooMany
+	}
+	return nil
+}
+
+// bounded is the body of an HTTP response. It fails if a message in the body is over a limit. The
+// messages of an event stream end with an empty line.
 type bounded struct {
 	io.ReadCloser
-	events bool
-	size   int // of the current message
+	events  bool
+	current meter
 }
 
 func newBounded(resp *http.Response) *bounded {
@@ -35,11 +74,14 @@ func (b *bounded) Read(p []byte) (int, error) {
 	if b.events {
 		end := max(bytes.LastIndex(part, []byte("\n\n")), bytes.LastIndex(part, []byte("\n\r\n")))
 		if end >= 0 {
-			part, b.size = part[end:], 0
+			if err := b.current.add(part[:end]); err != nil {
+				return 0, err
+			}
+			part, b.current = part[end:], meter{}
 		}
 	}
-	if b.size += len(part); b.size > maxLine {
-		return 0, errTooLarge
+	if err := b.current.add(part); err != nil {
+		return 0, err
 	}
 	return n, err
 }

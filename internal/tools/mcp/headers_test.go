@@ -136,6 +136,38 @@ func TestStreamsOfShortMessagesAreNotBounded(t *testing.T) {
 	}
 }
 
+// A message of small values is refused, because decoding it needs much more memory than its text.
+// Commas in strings do not count, and a quote in a line that is not JSON does not hide values.
+func TestMessagesOfManyValuesAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		begin, part string
+		want        error
+	}{
+		{"", `[],`, errTooMany},
+		{"", `{"a":1},`, errTooMany},
+		{"", "1,\n", errTooMany},
+		{": \"\ndata: ", `[],`, errTooMany},
+		{`"`, `,[{`, nil},
+		{`"`, `\",`, nil},
+	} {
+		text := c.begin + strings.Repeat(c.part, maxValues+1)
+		for kind, r := range map[string]io.Reader{
+			"stdio": newLines(io.NopCloser(strings.NewReader(text))),
+			"events": newBounded(&http.Response{
+				Header: http.Header{"Content-Type": {"text/event-stream"}},
+				Body:   io.NopCloser(strings.NewReader(text)),
+			}),
+		} {
+			if kind == "stdio" && strings.Contains(c.begin+c.part, "\n") {
+				continue // Each line is a message.
+			}
+			if _, err := io.Copy(io.Discard, r); !errors.Is(err, c.want) {
+				t.Errorf("%s: %.20q: the error is %v", kind, c.begin+c.part, err)
+			}
+		}
+	}
+}
+
 // repeated is an endless text.
 type repeated string
 

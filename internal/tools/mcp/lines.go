@@ -34,15 +34,17 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a line of at most maxLine bytes.
+// next reads a line within the limits of a message.
 func (l *lines) next() ([]byte, error) {
 	var line []byte
+	var m meter
 	for {
 		part, err := l.r.ReadSlice('\n')
 		line = append(line, part...)
+		tooMuch := m.add(part)
 		switch {
-		case len(line) > maxLine:
-			return nil, errTooLarge
+		case tooMuch != nil:
+			return nil, tooMuch
 		case err == bufio.ErrBufferFull:
 		case err == io.EOF && len(line) > 0:
 			return line, nil

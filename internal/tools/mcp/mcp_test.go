@@ -270,7 +270,10 @@ func TestMCPDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("a server that is restarting waits for up to %.0f s", restartWait.Seconds()),
 		fmt.Sprintf("A call may take %.0f minutes (`timeoutMs`).", CallTimeout.Minutes()),
 		fmt.Sprintf("listing its tools may take %.0f s.", ListTimeout.Seconds()),
-		fmt.Sprintf("A message may be at most %d MiB long.", maxLine>>20),
+		fmt.Sprintf(
+			"A message may be at most %d MiB long and contain at most %d million JSON values.",
+			maxLine>>20, maxValues/1_000_000,
+		),
 		fmt.Sprintf(
 			"A tool description is cut at %d KB, and a list of resources at %d entries.",
 			maxDescription>>10, maxResources,
