@@ -48,7 +48,7 @@ offered() {
 sees '^# six'
 step prompt 'a comment that ends in AI!, run as a code action'
 keys j
-action 'Agent: do what'
+action 'Agent: follow'
 step permit 'a message shows the question, a code action answers it'
 sees 'Agent asks: Run touch made'
 sees 'Answer with a code action'
@@ -71,10 +71,10 @@ command_ w
 contains "$ws/a.py" '# one\n# shout AI!\n# two\n# three\n# four\n# five\n# six\n'
 step stop
 command_ 2
-action 'Agent: do what'
+action 'Agent: follow'
 sees '# two.*accept or reject'
 action 'Agent: stop'
-until_ 'the end of the turn' offered 'Agent: undo|Agent: do what'
+until_ 'the end of the turn' offered 'Agent: undo|Agent: follow'
 contains "$ws/a.py" '# one\n# shout AI!\n# two\n# three\n# four\n# five\n# six\n'
 echo 'the daemon ends with Vim'
 command_ qa!

@@ -41,7 +41,7 @@ action() { keys C-c a; sees 'Pick an action'; text "$1"; keys Enter; }
 sees '\[eglot:'
 step prompt 'a comment that ends in AI!, run as a code action'
 keys C-n
-action 'Agent: do what'
+action 'Agent: follow'
 step permit
 sees 'touch made'
 sees 'Choose an option: Allow'
