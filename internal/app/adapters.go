@@ -19,8 +19,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// questions asks the user on behalf of tools, the policy and MCP servers. It shows the questions in
-// the session that the client knows.
+// questions asks the user on behalf of tools, the policy and MCP servers. A question from a
+// sub-agent is shown in the user's session to which the sub-agent belongs.
 type questions struct {
 	*host.Questions
 	sessions *liveSessions
@@ -151,8 +151,8 @@ func notFound(err error) error {
 	return err
 }
 
-// Start runs a sub-agent in the background as a job of its user's session. Its output is also
-// stored in a file that the model's tools can read.
+// Start runs a sub-agent in the background as a job of the user's session to which the sub-agent
+// belongs. The output is also stored in a file that the model's tools can read.
 func (j jobs) Start(sessionID, title string,
 	work func(ctx context.Context, out io.Writer) (string, error)) (string, string, error) {
 	session, _ := j.sessions.owner(sessionID, "")

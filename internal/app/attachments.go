@@ -87,9 +87,9 @@ func (s secretFiles) Withhold(sessionID string, b message.Block, files []string)
 	}
 }
 
-// attachments is the hook that asks the user before the model gets a secret file that a message
-// attaches. It runs after all other hooks, so nothing from a message that another hook withholds is
-// sent.
+// attachments is the hook that asks the user before a secret file that is attached to a message is
+// sent to the model. It runs after all other hooks. If another hook withholds the message, none of
+// its attachments is sent.
 type attachments struct {
 	p     *sessionParts
 	kept  *keptTexts
@@ -97,7 +97,7 @@ type attachments struct {
 }
 
 // attachments returns the hook of a session. A message to a sub-agent uses the attachments of the
-// session that the client knows.
+// user's session.
 func (p *sessionParts) attachments() *attachments {
 	a := &attachments{p, &p.kept, agentapi.Attachments{
 		Workspace: p.d.workspace, Secret: p.d.secret,
@@ -114,8 +114,8 @@ func (a *attachments) HookName() string { return "attachments" }
 // HookTimeout implements agent.TimeoutHook. The user may take any amount of time to answer.
 func (a *attachments) HookTimeout() time.Duration { return untilAnswered }
 
-// BeforePrompt implements agent.PromptHook. It returns the attachments that the user allowed, and
-// names those that are missing.
+// BeforePrompt implements agent.PromptHook. It returns the text of the attachments that the user
+// allowed, and a note for each attachment that is not sent.
 func (a *attachments) BeforePrompt(
 	ctx context.Context,
 	turnID string,
@@ -169,7 +169,8 @@ func (a *attachments) decide(ctx context.Context, turnID string, b message.Block
 	return "The user allowed this attachment. " + modelhttp.ResourceText(&b), nil
 }
 
-// refused reports to the user and to the model that an attachment is missing.
+// refused notifies the user that an attachment was not sent. It returns the corresponding note for
+// the model.
 func (a *attachments) refused(b message.Block, why string) string {
 	a.kept.drop(b)
 	name := a.name(b)

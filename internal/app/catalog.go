@@ -62,8 +62,8 @@ func CacheDir(env []string) string {
 	return filepath.Join(xdg.CacheHome, "agent-lsp")
 }
 
-// follow applies the settings about the catalog. It returns immediately. Reading and refreshing the
-// copy happen in the background.
+// follow applies the settings for the catalog. It returns immediately, and reads and refreshes the
+// copy in the background.
 func (k *modelCatalog) follow(c *config.Config) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -17,7 +17,7 @@ const (
 	// circuitFailures is the number of consecutive calls that must fail before a provider is
 	// skipped.
 	circuitFailures = 5
-	// circuitPause is the time for which the provider is then skipped.
+	// circuitPause is how long the provider is skipped after these failures.
 	circuitPause = 30 * time.Second
 )
 
@@ -101,7 +101,7 @@ type guardedModel struct {
 	ref     string
 	circuit *circuit
 	allowed func() error // returns the reason why the provider may not get a prompt, or nil
-	// This field is set if a model of another provider can answer instead. If there is none, the
+	// otherwise is set if a model of another provider can answer instead. If it is not set, the
 	// model is called even if its provider keeps failing, because the user has no alternative.
 	otherwise bool
 }

@@ -35,7 +35,7 @@ func (c *cleanup) close() {
 	c.background.Wait()
 }
 
-// retention returns 0 for data that is kept forever.
+// retention returns the maximum age and size of stored data. 0 means that there is no limit.
 func retention(r *config.Retention) (age time.Duration, size int64) {
 	if r != nil && r.MaxAgeDays != nil {
 		age = time.Duration(*r.MaxAgeDays) * 24 * time.Hour
@@ -82,8 +82,8 @@ func (c *cleanup) sweep() {
 	})
 }
 
-// spillAge is the time for which outputs that were too long for the model are kept after the last
-// output of their session.
+// spillAge is how long a session's outputs that were too long for the model are kept after its last
+// output.
 const spillAge = 14 * 24 * time.Hour
 
 // removeOlder removes the entries of a folder that have not been written to for the given time.

@@ -75,8 +75,8 @@ type shared struct {
 // coreOptions are the inputs for building a connection.
 type coreOptions struct {
 	log *slog.Logger
-	// The log uses the same redactor, so that a key that a command prints is also removed from the
-	// log.
+	// The log uses the same redactor. If a command prints a key, the key is therefore also removed
+	// from the log.
 	redact     *policy.Redactor
 	env        []string
 	scriptFile string
@@ -215,7 +215,7 @@ func (d *daemon) openLibrary() *session.Library {
 	})
 }
 
-// openPolicy creates the policy. It also creates one if the stored grants cannot be read.
+// openPolicy creates the policy, even if the stored grants cannot be read.
 func (d *daemon) openPolicy() {
 	var err error
 	d.policy, err = policy.NewEngine(policy.Options{

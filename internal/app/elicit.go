@@ -120,14 +120,15 @@ func (p property) choices() []titled {
 	return out
 }
 
-// field is a property for which the user is asked.
+// field is a property whose value the user is asked for.
 type field struct {
 	property
 	name     string
 	required bool
 }
 
-// ask asks until an answer is valid. given is false if the user skipped an optional field.
+// ask repeats the question until an answer is valid, but at most maxAsked times. given is false if
+// the user skipped an optional field.
 func (f field) ask(
 	ctx context.Context,
 	q mcp.Elicitation,

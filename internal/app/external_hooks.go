@@ -10,8 +10,8 @@ import (
 )
 
 // externalHooks are the commands that the settings specify for certain points of a session. They
-// are created again when those settings change, so that changed settings or newly given trust take
-// effect from the next point on.
+// are created again when those settings change, so that changed settings and newly granted trust
+// take effect at the next point.
 type externalHooks struct {
 	d    *daemon
 	info host.SessionInfo
@@ -37,7 +37,8 @@ func (h *externalHooks) now() []agent.Hook {
 	return h.list
 }
 
-// current returns the settings at the start of a hook.
+// current applies changed settings files and returns the session's settings. It is called when a
+// hook starts.
 func (h *externalHooks) current() config.Config {
 	h.d.settings.current()
 	return h.info.Config()

@@ -87,7 +87,7 @@ func ShellLacks() string { return shell.Lacks() }
 // no folder.
 func CheckState(dir string) error { return tryWriting(standing(dir)) }
 
-// Probe queries the provider of a configuration for its models. The caller must close it.
+// Probe queries the provider of a configuration for its models. The caller must close the Probe.
 type Probe struct {
 	runner *shell.Runner
 	models *providers

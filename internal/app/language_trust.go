@@ -22,7 +22,7 @@ type serverTrust struct {
 	file     *config.TrustFile
 	policy   func() *policy.Engine
 	programs *config.Programs
-	turn     chan struct{} // a token for the right to ask
+	turn     chan struct{} // semaphore, held while the user is asked
 	plan     func(readable []string) (*sandbox.Plan, error)
 }
 
@@ -187,10 +187,10 @@ func (t *serverTrust) sandbox(c langserver.Config) (*sandbox.Plan, error) {
 	return t.plan(readable)
 }
 
-// languageFolders names the folders of temporary files and caches that language servers share.
+// languageFolders names the folders for temporary files and caches that language servers share.
 const languageFolders = "language-servers"
 
-// languagePlan returns the sandbox for a language server, based on the settings of no particular
+// languagePlan returns the sandbox for a language server. It does not use the settings of a
 // session.
 func (d *daemon) languagePlan(readable []string) (*sandbox.Plan, error) {
 	tmp, layer, err := d.shared.scratch.Folders(languageFolders)

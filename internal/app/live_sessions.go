@@ -36,8 +36,8 @@ func (l *liveSessions) remove(id string) *sessionParts {
 	return p
 }
 
-// any returns a session that can show a question which belongs to no session, or "" if there is
-// none.
+// any returns a session in which a question that belongs to no session can be shown. It returns ""
+// if no session is loaded.
 func (l *liveSessions) any() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

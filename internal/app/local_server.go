@@ -24,7 +24,7 @@ type localServers struct {
 	policy  func() *policy.Engine
 	canAsk  func() bool
 	notices *notices
-	turn    chan struct{} // a token for the right to ask
+	turn    chan struct{} // semaphore, held while the user is asked
 
 	mu   sync.Mutex
 	kept map[string]bool // answers that the file does not contain, by foundServer.key
@@ -85,7 +85,7 @@ func (l *localServers) ready(e *config.Endpoint) error {
 		return err
 	}
 	return s.unset(s.name()+" was found but is not configured, and no client can ask you "+
-		"whether prompts may go there",
+		"whether to send prompts to it",
 		", or send the first prompt from an editor or a terminal, where you are asked")
 }
 
@@ -129,8 +129,8 @@ func (l *localServers) agreed(e *config.Endpoint) error {
 	return notCalled(s.withheld())
 }
 
-// mayPrompt returns an error if prompts and texts may not be sent to an endpoint. Only a server
-// that was found by probing needs the user's consent.
+// mayPrompt returns an error if prompts and other text may not be sent to an endpoint. Only a
+// server that was found by probing needs the user's consent.
 func (p *providers) mayPrompt(e *config.Endpoint) error {
 	if !e.Probed {
 		return nil

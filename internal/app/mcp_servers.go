@@ -73,8 +73,8 @@ func (m *mcpServers) starts(name string, def config.MCP) error {
 }
 
 // mcpConfig converts a server's settings. inherited is the environment that the server inherits;
-// the variables in its settings are added. env is the daemon's environment. Variable names in the
-// settings are looked up in it.
+// the variables in its settings are added. Variable names in the settings are looked up in env, the
+// daemon's environment.
 func mcpConfig(name string, s config.MCP, inherited, env []string, root string) mcp.Config {
 	own := withEnv(inherited, expandAll(s.Env, env))
 	dir := s.Cwd
@@ -122,7 +122,7 @@ func (p *sessionParts) has(server string, c *config.Config) bool {
 }
 
 // holdServers prevents MCP servers from starting until the session's next model request has been
-// written, because their start would delay the response that the user waits for.
+// written, because their start would delay the response that the user is waiting for.
 func (p *sessionParts) holdServers() {
 	release := p.d.mcp.hub.Hold()
 	p.letServers() // release the hold of an earlier prompt that sent no model request

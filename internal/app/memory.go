@@ -62,7 +62,7 @@ const (
 	maxInjected = 2000
 )
 
-// HookName implements agent.Hook. The session is a hook of the engine for its memories.
+// HookName implements agent.Hook. sessionParts is the hook that adds memories to prompts.
 func (p *sessionParts) HookName() string { return "memory" }
 
 // BeforePrompt adds the memories that match the user's prompt, at most as many as memory.inject
@@ -110,7 +110,8 @@ func (p *sessionParts) remembers(m memory.Memory) bool {
 	return fresh
 }
 
-// AfterCompact allows memories to be sent again, because the reduction may have removed them.
+// AfterCompact allows memories to be sent again, because compacting the history may have removed
+// them.
 func (p *sessionParts) AfterCompact(context.Context, agent.Compacted) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

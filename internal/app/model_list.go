@@ -245,9 +245,9 @@ func (p *providers) reported(ctx context.Context, e *config.Endpoint, m *agent.M
 	return said != serverReport{}
 }
 
-// mayReport reports whether a server may provide more than its list of models: llama-server and
-// Ollama, and a server on this computer that may be either. A server that is not configured but was
-// found on its usual port is asked only for the list.
+// mayReport reports whether a server may provide more than its list of models. This applies to
+// llama-server, to Ollama, and to servers on this computer that may be one of them. A server that
+// is not configured but was found on its usual port is asked only for the list.
 func mayReport(e *config.Endpoint) bool {
 	if e.Local || e.Provider.API == config.APIAnthropic || e.Provider.API == config.APIGemini {
 		return false

@@ -62,7 +62,8 @@ func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 	}
 }
 
-// connectTitle returns the question about a host. It names only unusual ports.
+// connectTitle returns the question about a host. The question contains the port only if it is not
+// the port of HTTP or HTTPS.
 func connectTitle(host, port string) string {
 	title := "Let the running command connect to " + host
 	if port != "443" && port != "80" {

@@ -47,8 +47,8 @@ func (d *daemon) sandboxPlan(call *tool.Call) (*sandbox.Plan, error) {
 func commandOf(call *tool.Call) string { return call.Text("command") }
 
 // commandEnv returns the environment for one command. A command that only reads gets a home folder
-// without the user's settings, because these can start programs. agent-lsp's own sandbox provides
-// an empty home folder at the same path, so that package caches are found.
+// without the user's settings, because those settings can start programs. agent-lsp's own sandbox
+// provides an empty home folder at the same path, so that package caches are found.
 func (d *daemon) commandEnv(call *tool.Call) []string {
 	e := d.processes.environment()
 	if policy.Classify(commandOf(call)).Class > policy.ReadOnly {

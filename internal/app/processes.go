@@ -54,7 +54,8 @@ func passedOn(c *config.Config) (names []string) {
 	return names
 }
 
-// errUntrusted reports why a program of the settings no longer starts.
+// errUntrusted is the error for a program that the settings named earlier and that may no longer
+// start.
 var errUntrusted = errors.New("the settings no longer name this program, " +
 	"or the workspace has changed since you trusted it")
 
@@ -107,7 +108,7 @@ func (p *processRunner) format(ctx context.Context, path string, text []byte) ([
 // maxFormatted is the maximum size, in bytes, of text that is formatted.
 const maxFormatted = 8 << 20
 
-// check runs the command that the settings name to check an edit.
+// check runs the check command from the settings after an edit.
 func (p *processRunner) check(ctx context.Context, paths []string) (string, error) {
 	c := p.config().Check
 	if c == nil || c.Command == "" || !anyMatches(c.Files, paths) {
@@ -155,7 +156,7 @@ func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (strin
 		return "", errUntrusted
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, keyCommandTimeout,
-		fmt.Errorf("it did not end within %v", keyCommandTimeout))
+		fmt.Errorf("it did not finish within %v", keyCommandTimeout))
 	defer cancel()
 	started, err := p.runner.Start(ctx, shell.Command{Argv: argv, Env: p.env})
 	if err != nil {

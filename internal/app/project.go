@@ -67,8 +67,8 @@ func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 }
 
 // fileAgents returns the agents that Markdown files define. A file cannot give an agent more
-// permissions than its parent has. An agent from the workspace has at most its parent's number of
-// model calls.
+// permissions than its parent has. An agent from the workspace may make at most as many model calls
+// as its parent.
 func (d *daemon) fileAgents(info host.SessionInfo, maxCalls int) []subagent.Agent {
 	files, _ := d.project.Agents()
 	var out []subagent.Agent

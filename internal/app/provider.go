@@ -27,7 +27,7 @@ import (
 const resolveTimeout = 5 * time.Second
 
 // providers creates models from settings and caches them, so that connections, certificates and
-// encodings outlive a call. It is safe for concurrent use.
+// encodings are reused. It is safe for concurrent use.
 type providers struct {
 	resolver *config.Resolver
 	script   *script.Server // scripted model that replaces every provider, or nil
@@ -50,8 +50,8 @@ type endpointModel interface {
 	Close() error
 }
 
-// newProviders returns providers. If scriptFile is set, it is the file of the scripted model. cache
-// is the folder of the catalog's copy.
+// newProviders creates the providers. scriptFile is the file of the scripted model, or "" if there
+// is none. cache is the folder for the copy of the catalog.
 func newProviders(resolver *config.Resolver, scriptFile, cache string) (*providers, error) {
 	p := &providers{
 		resolver:  resolver,
@@ -173,8 +173,8 @@ func (p *providers) resolve(
 	return e, err
 }
 
-// chain returns the configured model and its fallbacks. The chain includes a fallback whose
-// provider cannot be used. Calling it returns the error.
+// chain returns the configured model and its fallbacks. A fallback whose provider cannot be used
+// stays in the chain, and calling it returns the error.
 func (p *providers) chain(ctx context.Context, c *config.Config) ([]agent.Model, error) {
 	first, err := p.refer(ctx, c, c.Model)
 	if err != nil {
@@ -292,7 +292,8 @@ func (p *providers) embeddings(
 	return p.embedders[id], nil
 }
 
-// firstModel asks a provider for its models if the settings name none.
+// firstModel returns the first model that a provider lists. It is used if the settings do not name
+// a model.
 func (p *providers) firstModel(
 	ctx context.Context,
 	e *config.Endpoint,

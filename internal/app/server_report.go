@@ -21,8 +21,8 @@ import (
 const (
 	// reportTimeout limits the queries to a local server about one model.
 	reportTimeout = time.Second
-	// reportLifetime is the time for which a response is used. It is limited because a server may
-	// load the model again with another window.
+	// reportLifetime is how long a response is cached. The server may later load the model again
+	// with another window.
 	reportLifetime = time.Minute
 	// maxReport is the maximum size of a response in bytes.
 	maxReport = 4 << 20
@@ -39,7 +39,7 @@ type serverReport struct {
 // reports caches the reports of local servers and refreshes them in the background. It is safe for
 // concurrent use.
 type reports struct {
-	ctx  context.Context // context of background requests; ends with close
+	ctx  context.Context // context of background requests; canceled by close
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
@@ -223,7 +223,7 @@ func (p *providers) askOllama(ctx context.Context, e *config.Endpoint, id string
 		return r
 	}
 	if len(show.Info) == 0 {
-		return r // this is another kind of server that answers every request
+		return r // another kind of server, which answers every request
 	}
 	family, _ := show.Info["general.architecture"].(string)
 	if n, ok := show.Info[family+".context_length"].(float64); ok {

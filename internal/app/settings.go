@@ -50,7 +50,7 @@ func (s *settings) current() *config.Config {
 // trusting manages the question of whether the workspace is trusted. A daemon asks this question
 // only once.
 type trusting struct {
-	turn  chan struct{} // a token for the right to ask; created by once
+	turn  chan struct{} // semaphore, held while the user is asked; created by once
 	once  sync.Once
 	asked string // digests of the values that the last question showed
 }

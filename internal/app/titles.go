@@ -61,7 +61,7 @@ func (t *titles) watch(id string, e agent.Event) {
 	}
 }
 
-// close ends the requests and waits for them.
+// close cancels the running requests and waits for them to end.
 func (t *titles) close() {
 	t.mu.Lock()
 	t.closed = true
@@ -88,7 +88,7 @@ func (t *titles) name(p *sessionParts) {
 		}
 	}
 	if err != nil && t.ctx.Err() == nil {
-		t.d.log.Warn("the title of a session: " + t.d.redact.Text(err.Error()))
+		t.d.log.Warn("requesting a session title: " + t.d.redact.Text(err.Error()))
 	}
 }
 

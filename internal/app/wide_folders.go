@@ -11,7 +11,7 @@ import (
 // wideFolders manages the question of whether the home folder, a folder that contains it, or the
 // root of the file system may be the workspace. A daemon has one wideFolders.
 type wideFolders struct {
-	turn  chan struct{}   // a token for the right to ask
+	turn  chan struct{}   // semaphore, held while the user is asked
 	asked map[string]bool // folders that the user was asked about; guarded by turn
 }
 

@@ -21,10 +21,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// bundleLog is the number of bytes from the end of the log that a bundle contains.
+// bundleLog is the maximum number of bytes that a bundle contains from the end of the log.
 const bundleLog = 256 << 10
 
-// bundle collects the information for a bug report, without secrets, messages and titles.
+// bundle collects the information for a bug report, without secrets, messages or titles.
 type bundle struct {
 	p      *program
 	redact *app.Redactor

@@ -71,7 +71,7 @@ func (p *program) demoCommand() *cobra.Command {
 	workspace := folder(c, "workspace",
 		"folder to work on, with the configured model, instead of the sample")
 	policy := choice(c, "edit-policy", "",
-		"with --workspace, the edit policy: %s (auto without a terminal)", editPolicies)
+		"edit policy for --workspace: %s (auto without a terminal)", editPolicies)
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if *workspace == "" && len(args) > 0 {
 			return fmt.Errorf("%w: the sample has its own prompt; to send yours, "+
@@ -180,8 +180,8 @@ func survived(text string) string {
 	return "The unsaved line is gone. This is a bug; please report it."
 }
 
-// undoAndRedo undoes the turn's edit and then undoes the undo. It can do so because a restore is
-// also a checkpoint.
+// undoAndRedo undoes the turn's edit and then undoes the undo. This works because each restore also
+// creates a checkpoint.
 func (d *demo) undoAndRedo(ctx context.Context, session, uri string) error {
 	var list wire.CheckpointListResult
 	if err := d.client.call(

@@ -18,7 +18,8 @@ import (
 // question.
 type desk struct{ lines <-chan string }
 
-// newDesk reads lines until the process ends, because a read of a terminal cannot be cancelled.
+// newDesk starts to read lines. Reading continues until the input or the process ends, because a
+// read from a terminal cannot be canceled.
 func newDesk(r io.Reader) *desk {
 	lines := make(chan string)
 	go func() {
@@ -48,7 +49,7 @@ func (d *desk) read(ctx context.Context) (line string, ok bool) {
 }
 
 // ask prints a question and returns the answer. If no user can be asked, the sample answers with
-// the argument byItself. Outside the sample there is no answer, which counts as a refusal.
+// the argument byItself. Outside the sample there is no answer, which is treated as a refusal.
 func (d *demo) ask(ctx context.Context, question, byItself string) (answer string, answered bool) {
 	if ctx.Err() != nil {
 		return "", false

@@ -35,7 +35,8 @@ func (p *program) sessionsCommand() *cobra.Command {
 	return c
 }
 
-// listSessionsWith adds the flags of a list to a command and returns the command's function.
+// listSessionsWith adds the flags for listing sessions to a command and returns the command's
+// function.
 func (p *program) listSessionsWith(c *cobra.Command) func(*cobra.Command, []string) {
 	dir := folder(c, "workspace", workspaceUsage)
 	query := c.Flags().String("query", "",
@@ -127,8 +128,8 @@ func (p *program) listSessions(l *session.Library, dir, query string, archived b
 	return w.Flush()
 }
 
-// noSessions returns a message about sessions that were not found. A folder that does not exist is
-// not an error, because its sessions are still listed.
+// noSessions returns a message about sessions that were not found. It is not an error if the folder
+// does not exist, because the sessions of a deleted folder can still be listed.
 func noSessions(dir, query string, archived bool) string {
 	said := "no sessions are stored for this workspace"
 	if archived {

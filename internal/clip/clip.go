@@ -1,4 +1,4 @@
-// Package clip shortens texts for users and for models.
+// Package clip shortens text for users and for models.
 package clip
 
 import (

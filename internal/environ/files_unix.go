@@ -13,8 +13,9 @@ import (
 const firstInherited = 3
 
 // KeepFiles prevents the programs that this process starts from inheriting descriptors that the
-// process itself inherited. Through a folder that an editor or a shell left open, a command could
-// leave its sandbox. Descriptors that are passed to a program explicitly are not affected.
+// process itself inherited. A command could otherwise escape from its sandbox through a folder that
+// an editor or a shell left open. Descriptors that are passed to a program explicitly are not
+// affected.
 func KeepFiles() error {
 	if markInherited() == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package filelock prevents processes from writing a file at the same time.
+// Package filelock prevents several processes from writing a file at the same time.
 package filelock
 
 import (
@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// limit is the maximum time that With waits for the lock. Its holder releases it soon, unless
-	// that process was suspended.
+	// limit is the maximum time that With waits for the lock. The process that holds the lock
+	// releases it quickly, unless that process was suspended.
 	limit = 2 * time.Second
 	// every is the interval at which With checks whether the lock is free.
 	every = 2 * time.Millisecond

@@ -169,8 +169,8 @@ func System(files []File) string {
 // the project.
 func (p *Project) Agents() (files []File, notices []string) { return p.folderFiles("agents") }
 
-// folderFiles reads the Markdown files of the user's folder and of the project's folder with that
-// name, the user's first.
+// folderFiles reads the Markdown files in the user's folder with this name, and then those in the
+// project's folder with this name.
 func (p *Project) folderFiles(name string) (files []File, notices []string) {
 	for _, place := range []struct{ base, dir string }{{p.opts.UserDir, name},
 		{p.opts.Root, path.Join(folder, name)}} {

@@ -2,5 +2,5 @@
 
 package realpath
 
-// noLinks returns false because this system cannot check it in one call.
+// noLinks returns false, because this system cannot check a whole path in one call.
 func noLinks(string) bool { return false }

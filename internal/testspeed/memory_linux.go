@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// shared is the folder of Linux's in-memory file system. room is the free space that it must
-	// have.
+	// shared is the folder of Linux's in-memory file system. room is the free space that the folder
+	// must have.
 	shared = "/dev/shm"
 	room   = 2 << 30
 	// prefix, followed by a process ID, is the name of a folder in shared.

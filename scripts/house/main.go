@@ -19,7 +19,7 @@ import (
 const module = "github.com/agent-lsp/agent-lsp"
 
 func main() {
-	only := flag.Bool("report", false, "print the report alone")
+	only := flag.Bool("report", false, "print only the report")
 	flag.Parse()
 	pkgs, err := load()
 	if err != nil {

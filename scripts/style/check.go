@@ -59,7 +59,7 @@ func skipDir(rel, name string) error {
 }
 
 // wanted reports whether the style of a file is checked. Test data is excluded, because tests need
-// texts in any style.
+// text in any style.
 func wanted(file string) bool {
 	if strings.Contains("/"+file, "/testdata/") {
 		return path.Base(file) == "README.md"
