@@ -118,7 +118,7 @@ func (s *session) modes() *acp.SessionModeState {
 
 // modelChoices returns the provider's models and the current model.
 func (s *session) modelChoices() []choice {
-	out := []choice{{unset, "Default", "The provider's first model, or the model in the settings"}}
+	out := []choice{{unset, "Default", "The model in the settings, or the provider's first model"}}
 	for _, id := range append([]string{s.config.Model}, s.models...) {
 		if id != "" && !slices.ContainsFunc(out, func(c choice) bool { return c.value == id }) {
 			out = append(out, choice{id, id, ""})

@@ -33,7 +33,8 @@ type core struct {
 	done   chan struct{} // closed when everything has ended
 	ready  chan struct{} // closed when the core has started or failed to start
 	err    error         // the error of the start; may be read after ready is closed
-	// lane is held by requests that create or remove sessions or change what sessions wait for.
+	// lane is held by requests that create, load, configure or delete sessions, or that send or
+	// remove messages.
 	lane sync.Mutex
 
 	mu    sync.Mutex
@@ -60,7 +61,7 @@ func (a *adapter) coreFor(ctx context.Context, cwd string, more []string,
 	}
 	c := a.claim(coreKey(roots, mcp), roots, mcp)
 	if c == nil {
-		return nil, fail(codeCancelled, "the connection ends")
+		return nil, fail(codeCancelled, "the connection is closing")
 	}
 	select {
 	case <-c.ready:
@@ -76,9 +77,8 @@ func coreKey(roots []string, mcp map[string]config.MCP) string {
 	return string(encode([]any{roots, mcp}))
 }
 
-// claim returns the server with that key, or nil when the connection ends. The first caller also
-// decides about the server that was started ahead. If that is not the requested server, it is
-// stopped.
+// claim returns the server with that key, or nil if the connection is closing. The first call also
+// stops the server that was started ahead, unless that is the requested server.
 func (a *adapter) claim(key string, roots []string, mcp map[string]config.MCP) *core {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +106,8 @@ func (a *adapter) launch(key string, roots []string, mcp map[string]config.MCP) 
 	return c
 }
 
-// startAhead starts the server of Options.Ahead unless one has already been requested.
+// startAhead starts the server for the folder Options.Ahead unless a server has already been
+// requested.
 func (a *adapter) startAhead(context.Context) {
 	roots, err := folders(a.opts.Ahead, nil)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 // fsTimeout is the time limit of fs/* requests, which clients answer without asking the user.
 const fsTimeout = 5 * time.Second
 
-// missingFor is the time to wait before asking again for a file that neither the disk nor the
-// client has. While a file is being created, the workspace looks for it several times.
+// missingFor is the time to wait before asking the client again for a file that neither the disk
+// nor the client has. While a file is being created, the workspace looks for it several times.
 const missingFor = 2 * time.Second
 
 // documents contains the files that the client reads and writes for agent-lsp. The ACP does not

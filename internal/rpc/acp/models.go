@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// modelsPause delays the request for the provider's models, so that a prompt which immediately
-	// follows its session is sent first.
+	// modelsPause delays the request for the provider's models, so that a prompt that arrives right
+	// after its session was created is sent first.
 	modelsPause = 50 * time.Millisecond
-	// modelsFresh is the time for which the list of models is reused for other sessions.
+	// modelsFresh is how long the list of models is reused for other sessions.
 	modelsFresh = time.Minute
 )
 

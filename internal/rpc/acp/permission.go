@@ -149,8 +149,8 @@ func (a *adapter) ask(ctx context.Context, p wire.AskParams) (host.Answer, error
 }
 
 // askEach asks about each offered answer as a separate permission until one is allowed. For a
-// multiple-choice question, it returns all answers that are allowed. Combined in a single
-// permission, all options would have the same kind, and a client with one button per kind would
+// multiple-choice question, it returns all answers that are allowed. If one permission contained
+// all options, they would all have the same kind. A client with one button per kind would then
 // choose for the user.
 func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (host.Answer, error) {
 	id := p.RequestID

@@ -197,7 +197,7 @@ func (s *session) answers(turn *prompting) bool {
 	return true
 }
 
-// withdraw aborts the turn that a cancelled prompt started, or removes the prompt from the queue.
+// withdraw aborts the turn that a canceled prompt started, or removes the prompt from the queue.
 func (s *session) withdraw(ctx context.Context, accepted wire.PromptResult) {
 	if accepted.Disposition == "queued" {
 		params := wire.QueueParams{SessionID: s.id, MessageID: accepted.MessageID}
@@ -207,7 +207,7 @@ func (s *session) withdraw(ctx context.Context, accepted wire.PromptResult) {
 	s.abort(ctx, "")
 }
 
-// concluded answers a prompt whose turn has ended without being cancelled.
+// concluded answers a prompt whose turn has ended without being canceled.
 func (s *session) concluded(turn *prompting, ended *wire.Turn) (any, error) {
 	if ended.Status == "failed" && ended.Error != nil {
 		code := codeInternal

@@ -11,15 +11,15 @@ import (
 // request is a method of an API subject. It answers a request of the wire protocol.
 type request[S agentapi.Subject, P, R any] func(s S, ctx context.Context, params *P) (R, error)
 
-// ask calls the core. If ctx ends, the call is cancelled. The error is a wire error.
+// ask calls the core. If ctx ends, the call is canceled. The error is a wire error.
 func ask[S agentapi.Subject, P, R any](ctx context.Context, c *core, f request[S, P, R],
 	params P) (R, error) {
 	return perform(ctx, c, f, params, nil)
 }
 
-// askInOrder is like ask, but for requests that create or remove sessions or change what sessions
-// wait for. Such requests run one after another. If seen is set, it runs before any effect of the
-// request is reported.
+// askInOrder is like ask, but for requests that create, load, configure or delete sessions, or that
+// send or remove messages. Such requests run one after another. If seen is set, it runs before any
+// effect of the request is reported.
 func askInOrder[S agentapi.Subject, P, R any](
 	ctx context.Context,
 	c *core,

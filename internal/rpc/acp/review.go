@@ -123,7 +123,7 @@ func (s *session) setPending(is bool) {
 	s.mu.Unlock()
 }
 
-// reviewFor runs reviewPending until the prompt is cancelled.
+// reviewFor runs reviewPending until the prompt is canceled.
 func (s *session) reviewFor(turn *prompting) {
 	ctx, done := context.WithCancel(s.a.ctx)
 	defer done()

@@ -189,8 +189,8 @@ func (s *session) itemTold(method string, e *wire.ItemEvent) {
 	}
 }
 
-// delta is called for every piece of text, so it encodes without the library and merges with a
-// queued delta of the same item. late reports that the delta was held back.
+// delta is called for every piece of text. For speed, it encodes the update without the library,
+// and merges it with a queued delta of the same item. late reports that the delta was held back.
 func (s *session) delta(d *agent.ItemDelta, late bool) {
 	s.mu.Lock()
 	if s.held != nil && !late {

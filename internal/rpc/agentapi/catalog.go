@@ -17,7 +17,7 @@ const (
 )
 
 // errNoMemory is the error if the daemon has no memory.
-var errNoMemory = errors.New("this agent-lsp was built without a memory")
+var errNoMemory = errors.New("agent-lsp was built without support for memories")
 
 // Models lists the models. If it tests a model, it succeeds even if listing fails.
 func (a Catalog) Models(ctx context.Context, p *wire.ModelsParams) (wire.ModelsResult, error) {

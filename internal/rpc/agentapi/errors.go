@@ -27,7 +27,7 @@ var ErrNotFound = errors.New("not found")
 // ErrGone is the cause of contexts that end with the connection.
 var ErrGone = errors.New("the connection has ended")
 
-// ErrCancelled is the cause of a context that ends because the client cancelled the request.
+// ErrCancelled is the cause of a context that ends because the client canceled the request.
 var ErrCancelled = errors.New("the request was cancelled")
 
 // Fail returns a wire error. Only Fail and WireError set error codes.

@@ -242,6 +242,6 @@ func (s *Features) impliedPrompt(
 	}
 	return "", agentapi.Invalid(
 		"text",
-		"is missing; send one, select a text, or write a comment that ends in AI!",
+		"is missing; send one, select text, or write a comment that ends in AI!",
 	)
 }

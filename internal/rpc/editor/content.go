@@ -73,7 +73,7 @@ func (s *Features) content(uri string) (string, error) {
 		n, _, _ := strings.Cut(rest, "/")
 		return s.side(id, n, u.Scheme == schemeProposed)
 	}
-	return "", agentapi.Invalid("uri", "%q is not a document of agent-lsp", uri)
+	return "", agentapi.Invalid("uri", "%q is not an agent-lsp document", uri)
 }
 
 // side returns one side of the diff of file n of a proposal.

@@ -27,8 +27,8 @@ type Features struct {
 	saved    saved
 }
 
-// New returns the features of a client. abort implements agent/abort; the command agent.abort is
-// its short form.
+// New returns the features of a client. abort implements agent/abort. The command agent.abort calls
+// it too.
 func New(
 	link *conn.Link,
 	api *agentapi.API,
@@ -65,7 +65,7 @@ func (s *Features) Join(core *agentapi.Core) (detach []func()) {
 // DidOpen records that the user has opened a document.
 func (s *Features) DidOpen(uri string) {
 	s.place.touched(uri)
-	s.hints.mark(true, uri) // the document may still have hunks from an earlier time
+	s.hints.mark(true, uri) // the document may have hunks from before it was opened
 }
 
 // DidChange records that a document has changed. The positions of its hints may have changed.

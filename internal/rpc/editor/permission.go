@@ -94,7 +94,7 @@ func (p *Peer) askFolded(questions []*host.Open) {
 		case err != nil:
 			p.failed(o, err)
 		case title == eachTitle && len(questions) > 1:
-			if o.Context().Err() == nil { // answering another question may have ended this one
+			if o.Context().Err() == nil { // another answer may have made this question unnecessary
 				p.askFolded([]*host.Open{o})
 			}
 		default:

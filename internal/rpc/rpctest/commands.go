@@ -278,7 +278,7 @@ func methodAnd(rest string) (string, any, error) {
 // reply JSON answers the last expected server request.
 func cmdReply(r *runner, rest string) error {
 	if r.last == nil || !r.last.isRequest() {
-		return errors.New("the last expectation was not a request of the server")
+		return errors.New("the last expected message was not a request from the server")
 	}
 	return r.ed.Reply(r.last, json.RawMessage(rest))
 }

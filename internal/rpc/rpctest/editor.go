@@ -386,9 +386,9 @@ func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message,
 		switch {
 		case patient:
 		case ofTurn(method) && e.quiet():
-			return "it can no longer come: no turn runs"
+			return "it can no longer arrive: no turn is running"
 		case (ofTurn(method) || strings.HasPrefix(method, "agent/proposal/")) && e.stalled():
-			return "it can no longer come: every call of the turn waits for the client"
+			return "it can no longer arrive: every call of the turn is waiting for the client"
 		}
 		return ""
 	}
@@ -466,7 +466,7 @@ func (e *Editor) wait(done func() bool, hopeless func() string) error {
 			return fmt.Errorf("the daemon's output ended: %w", e.ended)
 		}
 		if expired {
-			return errors.New("nothing came in time")
+			return errors.New("nothing arrived in time")
 		}
 		if why := e.given(hopeless, &watch); why != "" {
 			return errors.New(why)

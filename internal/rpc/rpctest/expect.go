@@ -91,7 +91,7 @@ func cmdNever(r *runner, rest string) error {
 	from, _ := strconv.Atoi(r.vars["mark"])
 	for _, m := range r.ed.Log(from) {
 		if m.Method == method && MatchJSON(strings.TrimSpace(pattern), m.Params) == "" {
-			return fmt.Errorf("this should not have come: %s", m)
+			return fmt.Errorf("this message should not have arrived: %s", m)
 		}
 	}
 	return nil

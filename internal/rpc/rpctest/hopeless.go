@@ -14,8 +14,7 @@ import (
 const (
 	probeCount = 40
 	probePause = 100 * time.Millisecond
-	// settle is the time after which a hopeless wait fails if the daemon does not answer the
-	// probes.
+	// settle is how long a hopeless wait continues if the daemon does not answer the probes.
 	settle = 30 * time.Second
 )
 

@@ -75,7 +75,7 @@ func (c *orderCheck) take(m *Message) {
 		return
 	}
 	if p.TurnID != "" && c.ended[p.TurnID] && !strings.HasPrefix(m.Method, "agent/proposal/") {
-		c.fail(m, "this bears the id of a turn that has ended")
+		c.fail(m, "this message has the ID of a turn that has ended")
 	}
 	switch m.Method {
 	case "agent/turn/started":
@@ -99,7 +99,7 @@ func (c *orderCheck) answer(m *Message) {
 	}
 	if (res.Disposition == "started" || res.Outcome == "startedTurn") && c.begun[res.TurnID] &&
 		!c.answered[res.TurnID] {
-		c.fail(m, "the answer came after the start of its turn")
+		c.fail(m, "the response arrived after the start of its turn")
 	}
 	c.answered[res.TurnID] = true
 }
@@ -160,11 +160,11 @@ func (c *orderCheck) complete(m *Message, p *orderParams, it *itemState) {
 	it.completed = true
 	streamed := p.Item.Type == "assistantMessage" || p.Item.Type == "reasoning"
 	if streamed && it.started && it.text.String() != p.Item.Text {
-		c.fail(m, "the deltas make %q", it.text.String())
+		c.fail(m, "the deltas add up to %q", it.text.String())
 	}
 	switch p.Item.Status {
 	case "pending", "awaitingPermission", "awaitingReview", "running":
-		c.fail(m, "completed with a status that is not an end")
+		c.fail(m, "completed with a status that is not final")
 	}
 }
 

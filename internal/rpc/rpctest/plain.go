@@ -148,7 +148,7 @@ func (r *runner) choose(title string, actions []lspCommand) error {
 func quotedFirst(rest string) (text, after string, err error) {
 	quoted, err := strconv.QuotedPrefix(rest)
 	if err != nil {
-		return "", "", fmt.Errorf("a quoted title comes first: %s", rest)
+		return "", "", fmt.Errorf("the first argument must be a quoted title: %s", rest)
 	}
 	text, err = strconv.Unquote(quoted)
 	return text, strings.TrimSpace(strings.TrimPrefix(rest, quoted)), err

@@ -49,7 +49,7 @@ func checkout(dir string) (string, error) {
 			return up, nil
 		}
 		if up == filepath.Dir(up) {
-			return "", fmt.Errorf("no folder above %s holds a go.mod", dir)
+			return "", fmt.Errorf("no folder above %s contains a go.mod file", dir)
 		}
 	}
 }

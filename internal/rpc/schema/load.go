@@ -134,7 +134,7 @@ func (s *Schema) check() error {
 	}{{requests, wire.Requests}, {notifications, wire.Notifications},
 		{serverRequests, wire.ServerRequests}} {
 		if len(table.rows) != len(table.want) {
-			return fmt.Errorf("the schema knows %d methods, the wire %d", len(table.rows),
+			return fmt.Errorf("the schema has %d methods, but the wire has %d", len(table.rows),
 				len(table.want))
 		}
 		for i, m := range table.rows {

@@ -1,5 +1,5 @@
 // Package textedit applies the text edits of workspace/applyEdit for the in-process clients: the
-// ACP front end, `run` and `demo`. These clients store texts as strings and always use UTF-8
+// ACP front end, `run` and `demo`. These clients store text as strings and always use UTF-8
 // positions.
 package textedit
 

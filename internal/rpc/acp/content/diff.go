@@ -28,8 +28,8 @@ type Picture struct {
 // Lacks reports whether the text of a file is missing.
 func (pic Picture) Lacks() bool { return slices.Contains(pic.texts, nil) }
 
-// TakePicture records the current texts of a proposal's files. It omits texts that the function
-// text does not return.
+// TakePicture records the current texts of a proposal's files. The function text returns the text
+// of a file, or false if the text is not available.
 func TakePicture(p *wire.Proposal, text func(*wire.ProposalFile) (string, bool)) Picture {
 	out := Picture{Proposal: p, texts: make([]*string, len(p.Files))}
 	for i := range p.Files {
@@ -52,8 +52,7 @@ func stands(text string, f *wire.ProposalFile) bool {
 	return ok && same == text
 }
 
-// render replaces hunks in text. The last argument selects the hunks, and the argument before it
-// returns the replacement for a hunk.
+// render replaces the hunks for which in returns true. with returns the replacement for a hunk.
 func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	in func(*wire.Hunk) bool) (string, bool) {
 	var edits []textedit.Edit

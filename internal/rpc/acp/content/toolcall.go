@@ -64,8 +64,9 @@ func statusOf(status string) acp.ToolCallStatus {
 
 func titleOf(w *wire.Item) string { return cmp.Or(w.Label, w.Name, "Tool") }
 
-// rawInput returns the arguments from the model if they are JSON and not too long to show. While
-// the arguments are still arriving, they are an empty object, which clients would show.
+// rawInput returns the arguments from the model if they are JSON and not too long to show. It
+// returns nil for the empty object that represents arguments that are still arriving, because
+// clients would show this object.
 func rawInput(args json.RawMessage) any {
 	if len(args) <= len("{}") || len(args) > MaxRaw || !json.Valid(args) {
 		return nil
