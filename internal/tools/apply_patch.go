@@ -87,7 +87,7 @@ func (e *sessionEnv) patch(
 	}
 	files := parsed.files
 	if len(files) > maxPatchFiles {
-		return nil, fmt.Errorf("the patch has %d files; at most %d go in one call", len(files),
+		return nil, fmt.Errorf("the patch has %d files; at most %d are allowed in one call", len(files),
 			maxPatchFiles)
 	}
 	var changes []workspace.Change

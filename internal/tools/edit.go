@@ -176,7 +176,7 @@ func (a editArgs) pairs() ([]edit.Replace, error) {
 	case len(out) == 0:
 		return nil, errors.New("no change is given: send old_string and new_string, or edits")
 	case len(out) > maxEdits:
-		return nil, fmt.Errorf("there are %d edits; at most %d go in one call", len(out), maxEdits)
+		return nil, fmt.Errorf("there are %d edits; at most %d are allowed in one call", len(out), maxEdits)
 	}
 	return out, nil
 }

@@ -211,7 +211,7 @@ func redirectOf(resp *http.Response) (*url.URL, error) {
 	}
 	u, err := resp.Location()
 	if err != nil {
-		return nil, errors.New("it redirects to an address that cannot be read")
+		return nil, errors.New("it redirects to an invalid address")
 	}
 	return u, nil
 }

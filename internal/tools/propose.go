@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// maxEditFailures is the number of failed edits of a file after which it must be read again.
+// maxEditFailures is the number of failed edits of a file after which the file must be read again.
 const maxEditFailures = 2
 
 // promptOf returns the message that started the call's turn, for the checkpoint, or "" if it is not

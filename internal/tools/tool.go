@@ -72,7 +72,7 @@ func makeSchema[A any]() json.RawMessage {
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic("a schema cannot be written: " + err.Error())
+		panic("a schema cannot be encoded: " + err.Error())
 	}
 	return text
 }

@@ -44,7 +44,7 @@ func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render,
 			line), nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: code actions, by %s (to apply one, pass its title to lsp_action):\n    %s\n", where,
+	fmt.Fprintf(&b, "%s: code actions from %s (to apply one, pass its title to lsp_action):\n    %s\n", where,
 		s.conf.Name, line)
 	for i, act := range list {
 		if i == maxActions {
@@ -96,8 +96,9 @@ func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render,
 	return s, at, decodeActions(raw), nil
 }
 
-// actionRange returns the range of the request: from the position to the end of its line, or of
-// end_line if no column or symbol is given.
+// actionRange returns the range for the request. The range is empty if a column or a symbol gives
+// an exact position and end_line is not after the line. Otherwise, it extends to the end of the
+// line or of end_line.
 func actionRange(at place, a args, enc workspace.Encoding) (workspace.Range, error) {
 	start := at.position(enc)
 	if a.Column > 0 || a.Symbol != "" || a.Line == 0 {

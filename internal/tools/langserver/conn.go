@@ -228,7 +228,7 @@ func (s *stream) Write(ctx context.Context, m jsonrpc2.Message) (int64, error) {
 	return s.WriteFrame(ctx, body)
 }
 
-// Close implements [jsonrpc2.Stream]. It does nothing, because run and its caller close both ends.
+// Close implements [jsonrpc2.Stream]. It does nothing, because run and its caller close both pipes.
 func (s *stream) Close() error { return nil }
 
 // end records the reason why the connection has ended. The first reason is kept.

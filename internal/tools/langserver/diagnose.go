@@ -76,7 +76,7 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server,
 		return nil, fmt.Errorf("the language server %s (%s) has stopped: %w",
 			s.conf.Name, s.root, gone)
 	case doc == nil: // another question found that the file is gone, or that too many are open
-		return r.result("%s: not ready: it was closed while %s looked at it. Ask again if it is still there.", name, s.conf.Name), nil
+		return r.result("%s: not ready: the file was closed while %s was checking it. Ask again if the file still exists.", name, s.conf.Name), nil
 	case fresh && p != nil:
 		return r.result("%s", r.ofFile(f, p.items, s.encoding(), s.conf.Name, "")), nil
 	case p != nil && p.version != nil && *p.version < version:

@@ -128,7 +128,7 @@ func TestGoplsAction(t *testing.T) {
 	h := newHarness(t, realGopls(t),
 		append(goSample, "bad.go: package main\n\nfunc path() string { return filepath.Join(\"a\", \"b\") }\n")...)
 	check(t, h.lsp("codeActions", object{"path": "bad.go", "line": 3, "symbol": "filepath"}),
-		"bad.go:3:29: code actions, by gopls", "\"path/filepath\" (quickfix)")
+		"bad.go:3:29: code actions from gopls", "\"path/filepath\" (quickfix)")
 	check(t, h.run("lsp_action", object{"path": "bad.go", "line": 3, "symbol": "filepath",
 		"title": "\"path/filepath\""}), "Add import", "!ERROR", "!undefined")
 	text, _ := os.ReadFile(filepath.Join(h.root, "bad.go"))

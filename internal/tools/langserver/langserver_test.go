@@ -380,7 +380,7 @@ func TestCodeActions(t *testing.T) {
 			h := newHarness(t, fake(t, "normal"), "fake.mod: ", "b.fk: call missing\n",
 				"old.fk: func old\n", "gone.fk: func gone\n")
 			check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 1}),
-				"b.fk:1:1: code actions, by fake", "    call missing",
+				"b.fk:1:1: code actions from fake", "    call missing",
 				"- Declare it here (quickfix)", "- Declare it in a new file (quickfix)",
 				"- Run the tests (source.test)")
 			check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": c.title}),

@@ -45,8 +45,8 @@ func (s *server) pull(ctx context.Context, paths ...string) bool {
 	return ok
 }
 
-// maxUnheard is how many times the daemon waits in vain for publications from a server that answers
-// requests for diagnostics. After that, the daemon assumes that the server does not publish.
+// maxUnheard applies to servers that answer requests for diagnostics. After the daemon has waited
+// this many times without receiving a publication, it assumes that the server does not publish.
 const maxUnheard = 5
 
 // asked calls pull. If the server also publishes, asked then waits for publications about the

@@ -201,7 +201,7 @@ func (r *render) documentSymbols(f *workspace.File, a answer) *tool.Result {
 		fmt.Fprintf(&b, "%s%d: %s %s | %s\n", strings.Repeat("  ", s.depth), s.at.Start.Line+1,
 			kindName(s.kind), s.name, line)
 	}
-	return r.result("%s, symbols by line, by %s:\n%s", name, a.from, b.String())
+	return r.result("%s, symbols by line, from %s:\n%s", name, a.from, b.String())
 }
 
 func (r *render) workspaceSymbols(query string, answers []answer) *tool.Result {
@@ -216,7 +216,7 @@ func (r *render) workspaceSymbols(query string, answers []answer) *tool.Result {
 		return r.result("no data: %s knows no symbol like %q. Try a part of the name, or grep.",
 			answers[0].from, query)
 	}
-	return r.result("symbols like %q, by %s: %d\n%s", query, answers[0].from, total, b.String())
+	return r.result("symbols like %q, from %s: %d\n%s", query, answers[0].from, total, b.String())
 }
 
 func (r *render) symbolLines(list []symbol, enc workspace.Encoding, most int) string {

@@ -355,7 +355,7 @@ func (s *server) call(ctx context.Context, method string, params any) (json.RawM
 		case errors.Is(err, context.DeadlineExceeded):
 			return nil, s.late()
 		case err != nil:
-			return nil, fmt.Errorf("the language server %s broke off: %w", s.conf.Name, err)
+			return nil, fmt.Errorf("the language server %s failed: %w", s.conf.Name, err)
 		}
 		return raw, nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// finder searches for one literal. It uses the system's search for the literal's rarest byte (in
+// finder searches for one literal. It uses bytes.IndexByte to find the literal's rarest byte (in
 // upper and lower case if case does not matter), and rules out most of the positions by the second
 // rarest byte. If the searched text contains many of both bytes, finder searches for the pair,
 // eight positions at a time.
@@ -74,7 +74,7 @@ func (f *finder) index(text []byte) int {
 	return -1
 }
 
-// After this many false positions, the bytes are not rare in this text.
+// After this many false hits, finder assumes that the two bytes are not rare in this text.
 const (
 	manyMisses   = 64
 	bytesPerMiss = 12

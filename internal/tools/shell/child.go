@@ -30,8 +30,8 @@ type child struct {
 	failed error
 }
 
-// abandonAfter is how long Run waits after SIGKILL before it returns although the command has not
-// ended.
+// abandonAfter is how long Run waits for the command to end after SIGKILL. Then Run returns even if
+// the command is still running.
 const abandonAfter = 300 * time.Millisecond
 
 // start starts a supervisor for this one command. The supervisor inherits its ends of the command's
@@ -135,7 +135,7 @@ func (k *child) follow(ctx context.Context, c *Command) Result {
 	}
 }
 
-// waitStep is how often, at most, follow checks whether the user has answered.
+// waitStep is the minimum interval at which follow checks whether the user has answered.
 const waitStep = 100 * time.Millisecond
 
 func (k *child) hasExited() bool {

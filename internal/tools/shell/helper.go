@@ -87,8 +87,7 @@ func (r *Runner) replace(c *Command) {
 	}
 }
 
-// give passes a command to a supervisor without a command. It returns nil if the supervisor has
-// ended.
+// give passes a command to an idle supervisor. It returns nil if the supervisor has ended.
 func (r *Runner) give(h *helper, plan *sandbox.Plan, line []byte, output *os.File) *child {
 	k := newChild(h, plan)
 	r.mu.Lock()

@@ -225,8 +225,8 @@ func (w *walk) file(full, name, base string) {
 	}
 }
 
-// crate adds the files of a Rust package that run when the package is built, if its manifest names
-// any: a build script and the source of a macro.
+// crate adds the files that run when a Rust package is built. These are the build script that the
+// manifest names, and the sources if the package is a procedural macro.
 func (w *walk) crate(manifest, dir string) {
 	text := head(manifest)
 	for _, m := range buildScript().FindAllSubmatch(text, -1) {

@@ -19,7 +19,7 @@ import (
 // fault mode.
 const Variable = "AGENT_LSP_TEST_LSP"
 
-// Flood is the number of messages that a server in the mode floods sends in a row.
+// Flood is the number of messages that a server sends in a row in the mode "floods".
 const Flood = 60_000
 
 // MaybeServe serves on stdin and stdout and then exits, if Variable is set. Otherwise it returns.
@@ -96,7 +96,7 @@ func (f *fakeServer) serve() {
 		runWorkspace()
 	}
 	if f.mode == "chatty" {
-		fmt.Fprintln(f.out, "Welcome!\nwarning: this is no header")
+		fmt.Fprintln(f.out, "Welcome!\nwarning: this is not a header")
 	}
 	for {
 		body, err := readFrame(in)
@@ -320,8 +320,8 @@ func (f *fakeServer) rename(m *message, old, name string) {
 	f.reply(m, map[string]any{"changes": changes})
 }
 
-// calls answers with one call from or to the first line of the file if the mode is full, and with
-// an empty list otherwise.
+// calls answers with an empty list. In the mode "full", it answers with one call from or to the
+// first line of the file.
 func (f *fakeServer) calls(m *message) {
 	out := []any{}
 	var p struct{ Item map[string]any }
