@@ -30,7 +30,7 @@ func (w *Workspace) keepBefore(p *proposal, ts []*target) {
 	}
 }
 
-// keepAfter drops the steps that did not happen.
+// keepAfter drops the stored steps of changes that were not made.
 func (w *Workspace) keepAfter(ts []*target) {
 	var undone []*checkpoint.Change
 	for _, t := range ts {

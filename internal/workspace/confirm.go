@@ -38,9 +38,9 @@ func (w *Workspace) confirm(ctx context.Context, p *proposal) {
 }
 
 // prepareConfirm prepares the targets under their files' locks, which it releases before the editor
-// asks the user. Until shown is called, it marks the targets that are not open documents, because
-// another change to these targets would move the text that the editor shows. The editor protects
-// its open documents by their versions.
+// asks the user. It marks the targets that are not open documents, because another change to these
+// targets would move the text that the editor shows. Calling shown removes the marks. The editor
+// protects its open documents by their versions.
 func (w *Workspace) prepareConfirm(ctx context.Context, p *proposal,
 	targets []*target) (shown func(), err error) {
 	unlock, err := w.lockUnshown(ctx, targets)

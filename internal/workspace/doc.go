@@ -15,8 +15,8 @@
 // states.go. The code that makes a hunk follow the user's typing is in track.go. The steps in which
 // a decision is applied are in apply.go.
 //
-// A lock may be acquired only while locks from earlier lines are held. Two locks from the same line
-// are never held together. No lock is held during a wait for the client or the disk, with two
+// While a goroutine holds a lock, it may acquire only locks from later lines. It never holds two
+// locks from the same line. No lock is held during a wait for the client or the disk, with two
 // exceptions: proposal.stored orders the writes of one proposal's file, and checkpoint.Log.mu
 // orders those of checkpoints. TestLocksAreTakenInOrder compares the code with this list. A lock
 // that is not on the list is never held together with another one. Lock order:

@@ -43,7 +43,8 @@ type ProposeRequest struct {
 	Changes   []Change
 }
 
-// proposeRetries limits how often hunks are computed again because the user types.
+// proposeRetries is the maximum number of times that hunks are computed again because the user
+// types.
 const proposeRetries = 8
 
 // Propose creates a proposal. Under Ask, Confirm and Collect, it returns when the proposal is

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// UncertainError is a failure after which files may have changed.
+// UncertainError is an error after which it is unknown whether files have changed.
 type UncertainError struct{ Err error }
 
 func (e *UncertainError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the failure itself.
+// Unwrap returns the wrapped error.
 func (e *UncertainError) Unwrap() error { return e.Err }
 
 // SayUnchanged adds "Nothing was changed." to the refusal of an edit that does not say so.
-// Otherwise a model reads the file again, or assumes that a part was done. A nil error and an
-// UncertainError are returned unchanged.
+// Otherwise the model might read the file again, or assume that a part of the edit was made. A nil
+// error and an UncertainError are returned unchanged.
 func SayUnchanged(err error) error {
 	var uncertain *UncertainError
 	if err == nil || errors.As(err, &uncertain) ||

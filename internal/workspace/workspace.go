@@ -14,7 +14,7 @@ import (
 
 // Limits and times. The times are from protocol 6.3.
 const (
-	// verifyWait is how long a client's didChange is awaited after the client's reply.
+	// verifyWait is how long the workspace waits for a client's didChange after the client's reply.
 	verifyWait = time.Second
 	// idleVerifyWait is the wait for a client that sends didChange only when it is idle.
 	idleVerifyWait = 8 * time.Second
@@ -45,7 +45,7 @@ type ClientFeatures struct {
 	// in a request (Neovim). They get one request per document.
 	FirstVersionOnly bool
 	// IdleChanges marks clients that are known to send didChange only when their user's command is
-	// over and they are idle (eglot). Their didChange is awaited longer.
+	// over and they are idle (eglot). The workspace waits longer for their didChange.
 	IdleChanges bool
 	// WritesNew is set for a client that creates new files itself. This is the ACP front end, whose
 	// editor may delay the write.

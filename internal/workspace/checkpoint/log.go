@@ -38,7 +38,7 @@ type Checkpoint struct {
 	CreatedAt  time.Time
 	Files      []string // URIs
 	Stat       Stat
-	Restore    bool     // created by a restore, which restoring this checkpoint undoes
+	Restore    bool     // created by a restore; restoring it undoes that restore
 	Undone     bool     // whether a restore reverted the checkpoint's changes
 	NotCovered []string // files changed by commands, which no checkpoint can undo
 

@@ -49,7 +49,7 @@ type Range struct {
 // Positions from a client are accepted leniently, because a crash or a refused keystroke helps no
 // user. A line beyond the end means the end of the text. A character beyond the line means the end
 // of the line before its terminator. A character inside a surrogate pair or a UTF-8 sequence means
-// the start of that character. A byte that is not UTF-8 counts as one unit in both encodings.
+// the start of that character. A byte that is not UTF-8 is counted as one unit in both encodings.
 //
 // A splice updates the index in time proportional to the inserted text, plus a shift of the starts
 // that follow. Whether a line starts at p depends only on the bytes p-1 and p, so only the

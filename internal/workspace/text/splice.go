@@ -83,7 +83,7 @@ func Lines(from, to []byte) (out []Splice) {
 	return out
 }
 
-// CountLines returns the number of lines of text. A last line without a line end counts.
+// CountLines returns the number of lines of text. A last line without a line end is counted too.
 func CountLines(text []byte) int {
 	n := bytes.Count(text, []byte{'\n'})
 	if len(text) > 0 && text[len(text)-1] != '\n' {
