@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// maxKept is the maximum number of attachment texts that a session keeps while their questions
-	// are open. If there are more, the files of the oldest attachments are read again.
+	// maxKept is the maximum number of attachment texts that a session keeps while the user is
+	// being asked about them. If there are more, agent-lsp drops the oldest texts and later reads
+	// those files again.
 	maxKept = 64
 	// untilAnswered is longer than the user will ever take to answer.
 	untilAnswered = 10 * 365 * 24 * time.Hour

@@ -25,8 +25,8 @@ func OpenRouterKey(
 	return login.OpenRouter{Open: open, Out: out, Input: in}.Key(ctx)
 }
 
-// storedKeys returns the function for config.Resolver.Stored. Every key that the function returns
-// is removed from all texts from then on.
+// storedKeys returns the function for config.Resolver.Stored. The function also registers each key
+// that it returns as a secret, which is then removed from all output.
 func storedKeys(store *login.Store, redact *policy.Redactor) func(provider string) (string, error) {
 	return func(provider string) (string, error) {
 		key, err := store.Get(provider)

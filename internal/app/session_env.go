@@ -344,7 +344,8 @@ func (p *sessionParts) enabled(list []tool.Tool, c *config.Config) []tool.Tool {
 	return out
 }
 
-// allowedBy reports whether lists of tools to enable and to disable leave a tool enabled.
+// allowedBy reports whether a tool is enabled according to the lists of enabled and disabled tools
+// in t.
 func allowedBy(t *config.Tools, name string) bool {
 	if t == nil {
 		return true

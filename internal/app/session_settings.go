@@ -29,8 +29,8 @@ func (d *daemon) configurePolicy(id, parent string, c *config.Config) []string {
 	return append(faults, unnamed(c)...)
 }
 
-// unnamed returns problems for names in the settings that do not exist, and for entries of the
-// settings that lack a name.
+// unnamed returns a problem if the settings name a mode that does not exist, and a problem for each
+// agent without a name.
 func unnamed(c *config.Config) (faults []string) {
 	modes := slices.Sorted(maps.Keys(c.Modes))
 	modes = append([]string{policy.DefaultMode.Name, policy.PlanMode.Name}, modes...)

@@ -26,8 +26,8 @@ func listeners(address string) []string {
 	return ownersOf(sockets, holders(sockets))
 }
 
-// ownersOf returns the owners of sockets. sockets maps each socket to its user. exesOf maps sockets
-// to their executables, as far as they are known.
+// ownersOf returns the owners of sockets. sockets maps each socket to its user. exesOf maps each
+// socket to the executables of its processes, as far as they are known.
 func ownersOf(sockets map[string]int, exesOf map[string][]string) []string {
 	owners := map[string]bool{}
 	for inode, exes := range exesOf {
@@ -53,8 +53,8 @@ func userName(uid int) string {
 	return id
 }
 
-// listening returns the sockets that accept connections to an IPv4 address, by their inode, with
-// the user of each.
+// listening finds the sockets that accept connections to an IPv4 address. It returns the user of
+// each socket, keyed by the socket's inode.
 func listening(at netip.AddrPort) map[string]int {
 	sockets := map[string]int{}
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
@@ -94,8 +94,8 @@ func socketAddress(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(addr.Unmap(), uint16(p)), ok
 }
 
-// holders returns the executables of the processes that have an open socket, by the socket's inode.
-// It omits processes that this one may not inspect.
+// holders returns, for each socket, the executables of the processes that have the socket open,
+// keyed by the socket's inode. It omits processes that this one may not inspect.
 func holders(sockets map[string]int) map[string][]string {
 	if len(sockets) == 0 {
 		return nil

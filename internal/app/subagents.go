@@ -57,8 +57,8 @@ func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.A
 }
 
 // childOptions derives a sub-agent's session from its parent's session. The sub-agent uses the same
-// model unless another one is named. It has at most the parent's tools, and the parent's policy
-// bounds its policy.
+// model unless another one is named. It has no tools that the parent lacks, and the parent's policy
+// limits its policy.
 func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Options, error) {
 	parent := d.sessions.get(s.Parent)
 	if parent == nil {

@@ -152,7 +152,7 @@ func (j *Jobs) ended(b *job, end JobEnd) {
 	}
 }
 
-// jobNotice is how much output the message about a job's end contains, in bytes.
+// jobNotice is the maximum number of bytes of output in the message about a job's end.
 const jobNotice = 2 << 10
 
 func endMessage(b Job, tail string) string {

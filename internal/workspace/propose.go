@@ -126,7 +126,8 @@ func newID(kind string) string {
 	return kind + "_" + hex.EncodeToString(b[:])
 }
 
-// draft computes the hunks and registers the proposal while the documents do not change.
+// draft computes the hunks and registers the proposal. If a document changes before the
+// registration, draft computes the hunks again.
 func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) (*proposal, error) {
 	for range proposeRetries {
 		p.changes, p.notes, p.refused = nil, nil, nil

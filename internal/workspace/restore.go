@@ -110,7 +110,7 @@ func restoreChange(ref Ref, file *File, now, then checkpoint.Content) *Change {
 	return &Change{Op: Modify, Ref: ref, Data: then.Text, Base: file.SHA256}
 }
 
-// unwound contains the information that a restore has about its files, by their keys.
+// unwound describes the files of a restore. The keys of its maps are the keys of the files.
 type unwound struct {
 	steps map[string]*checkpoint.Step // the first step for each file
 	from  map[string]string           // the old names of renamed files

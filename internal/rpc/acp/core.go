@@ -40,7 +40,7 @@ type core struct {
 	mu    sync.Mutex
 	gone  bool // whether new requests are refused
 	calls sync.WaitGroup
-	asked map[*host.Open]*sync.WaitGroup // open questions; the group counts repetitions
+	asked map[*host.Open]*sync.WaitGroup // open questions, each with its unfinished repetitions
 	last  string                         // the session that was prompted last
 	// listed is the latest list of models. It is nil if the provider was not asked or did not
 	// answer.

@@ -111,8 +111,8 @@ func encodeWire(v any) []byte {
 	return b
 }
 
-// texts contains options that decode like the library, except for the texts of prompts, which the
-// library would read four times.
+// texts contains decoding options. They decode like the library, except for the text in prompts,
+// which the library would read four times.
 var texts = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(),
 	jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder,
 		b *acp.ContentBlock) error {

@@ -171,7 +171,7 @@ func (s *session) review(ctx context.Context, proposalID string) {
 // grain determines the number of hunks that one question covers.
 type grain struct {
 	files bool
-	hunks string // the file for whose hunks the user is asked separately
+	hunks string // the file whose hunks the user is asked about one by one
 }
 
 // question concerns some or all pending hunks of a proposal.

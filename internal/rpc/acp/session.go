@@ -152,14 +152,14 @@ func (a *adapter) attach(ctx context.Context, id, cwd string, more []string,
 	return s.described(map[string]any{}), nil
 }
 
-// forgetTold makes s send again the updates that the client may have dropped.
+// forgetTold makes s resend the updates that the client may have dropped.
 func (s *session) forgetTold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.planned, s.usage = "", usage{}
 }
 
-// moves releases a session from its present core, so that c can load the session with other folders
+// moves releases a session from its current core, so that c can load the session with other folders
 // or MCP servers. s may be nil.
 func (s *session) moves(ctx context.Context, c *core) error {
 	if s == nil || s.core.roots[0] != c.roots[0] {

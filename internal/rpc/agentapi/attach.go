@@ -88,9 +88,10 @@ func (a Attachments) readings(cwd, name string) (out []string) {
 	return out
 }
 
-// Text returns the content of an attachment that the user sees, from the editor's buffer or else
-// from the file. If there is no content, it returns the reason. ok is false if the text comes from
-// a secret file that is not in allowed. Text records that the session sessionID has read the file.
+// Text returns the content of an attachment as the user sees it. This is the text in the editor's
+// buffer or, if the file is not open, the text on disk. If there is no content, it returns the
+// reason. ok is false if the text comes from a secret file that is not in allowed. Text records
+// that the session sessionID has read the file.
 func (a Attachments) Text(
 	ctx context.Context,
 	sessionID, cwd string,

@@ -61,7 +61,7 @@ func (p *Peer) askQuestion(o *host.Open) {
 	}
 }
 
-// failed reports the error of a client that is still connected.
+// failed ends a question with an error, unless the client has disconnected.
 func (p *Peer) failed(o *host.Open, err error) {
 	if p.link.Context().Err() == nil {
 		o.Fail(err)

@@ -134,8 +134,8 @@ func (h *hints) proposalChanged(p workspace.Proposal) {
 	h.mark(true, uris...)
 }
 
-// mark marks documents as changed. Unless the first argument is set, it marks only documents that
-// have hints, because only those hints may have moved.
+// mark marks documents as changed. Unless always is set, it marks only documents that have hints,
+// because only existing hints can have moved.
 func (h *hints) mark(always bool, uris ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

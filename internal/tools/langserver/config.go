@@ -75,8 +75,8 @@ func (c *Config) same(o *Config) bool {
 		string(c.Settings) == string(o.Settings)
 }
 
-// sectionOf finds a section of settings. Settings without their section's name are treated as that
-// section.
+// sectionOf finds a section of settings. If the settings do not contain a section with a name
+// without dots, sectionOf treats all of the settings as that section.
 func sectionOf(settings json.RawMessage, section string) json.RawMessage {
 	at, found := any(nested(settings)), true
 	for part := range strings.SplitSeq(section, ".") {

@@ -72,7 +72,7 @@ type Settle struct {
 type Start struct {
 	Server Config
 	Top    string   // the workspace folder
-	Code   []string // names below Top that the server runs, or that name files that it runs
+	Code   []string // names below Top of files that the server runs, or that refer to such files
 	// All is false if the workspace folder has too many files to find all of Code.
 	All  bool
 	Call *tool.Call // the call that needs the server; nil: the user cannot be asked now

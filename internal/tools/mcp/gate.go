@@ -11,8 +11,8 @@ const (
 	// maxStarting is how many servers may be starting at the same time. Ten servers that start
 	// together would take every core from the user's other work.
 	maxStarting = 2
-	// startShare is how long a server that has not answered yet keeps others from starting. A
-	// server that hangs does not delay them any longer.
+	// startShare is how long a server that has not answered yet keeps others from starting. Even a
+	// server that hangs does not delay them for longer than that.
 	startShare = 500 * time.Millisecond
 	// startPause is how long new servers wait for a prompt that arrives together with their
 	// session, because the prompt's request to the model has priority. Servers also do not start

@@ -123,9 +123,9 @@ func ChangedCall(w *wire.Item) *acp.SessionToolCallUpdate {
 		Meta: metaOf(w)}
 }
 
-// EndedCall returns the result of a call: its diffs and its images. If there are no diffs, it
-// returns the text that the model received. It also returns that text if not all changes in the
-// diffs were applied.
+// EndedCall returns the update for a call that has ended, with the call's diffs and images. The
+// update also shows the text that the model received if there are no diffs, if not all changes in
+// the diffs were applied, or if the call failed.
 func EndedCall(w *wire.Item, s Shown) *acp.SessionToolCallUpdate {
 	u := ChangedCall(w)
 	u.Content = s.Content

@@ -91,8 +91,8 @@ type walk struct {
 // New returns an empty Finder.
 func New() *Finder { return &Finder{seen: map[string]walk{}} }
 
-// Code returns the names below a workspace folder that the server with this command runs, or that
-// name files that it runs. all is false if the folder has too many files to check.
+// Code returns the names of files below a workspace folder that the server with this command runs,
+// and of files that refer to such files. all is false if the folder has too many files to check.
 func (f *Finder) Code(top, command string) (names []string, all bool) {
 	kinds, known := kindsOf[strings.TrimSuffix(filepath.Base(command), ".exe")]
 	if known && len(kinds) == 0 {
