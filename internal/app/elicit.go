@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// acceptLabel is the answer that accepts the request of an MCP server.
+	// acceptLabel is the answer that accepts a request from an MCP server.
 	acceptLabel = "Accept"
 	// skipLabel is the answer that skips an optional field.
 	skipLabel = "Skip"

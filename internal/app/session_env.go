@@ -181,7 +181,7 @@ func (p *sessionParts) ready(model string) error {
 	return err
 }
 
-// Next implements agent.Environment. A change of the settings takes effect at the next step. At the
+// Next implements agent.Environment. A change to the settings takes effect at the next step. At the
 // start of a turn, Next first asks the user whether a wide folder may be the workspace, and whether
 // to trust the workspace settings that need trust. It asks first so that hooks in those settings
 // also run at the start. Before the first model call, Next also asks about a model server that was

@@ -213,7 +213,7 @@ func (h *headless) warnings(ctx context.Context) {
 	}
 }
 
-// said converts the error of a request to a message for the user. It removes the method's name and
+// said converts an error from a request to a message for the user. It removes the method's name and
 // adds what to do.
 func said(err error) error {
 	var e *jsonrpc2.Error

@@ -10,8 +10,8 @@ import (
 
 // Options configure a connection. In, Out and Start are required.
 type Options struct {
-	// In is read to its end. Serve finally closes it if it is an io.Closer, which must end a
-	// blocked Read (see Unblocked for an os.File).
+	// In is read to its end. If In is an io.Closer, Serve closes it at the end. Close must then
+	// unblock a blocked Read (see Unblocked for an os.File).
 	In io.Reader
 	// Out receives frames and nothing else, from one goroutine.
 	Out     io.Writer

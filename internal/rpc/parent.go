@@ -10,8 +10,8 @@ import (
 // handles.
 const parentPoll = 2 * time.Second
 
-// watchParent ends the connection when the client's process ends, if the process was running during
-// initialize. A pid of zero means that the client has sent no process ID.
+// watchParent closes the connection when the client's process exits, if that process was running
+// during initialize. A pid of zero means that the client has sent no process ID.
 func (s *server) watchParent(pid int) {
 	if pid <= 0 || pid == os.Getpid() {
 		return

@@ -24,8 +24,8 @@ const (
 	flushGrace = time.Second
 )
 
-// ErrNoShutdown is the error of Serve if exit arrived without a preceding shutdown. The process
-// then exits with status 1.
+// ErrNoShutdown is returned by Serve if exit arrived without a preceding shutdown. The process then
+// exits with status 1.
 var ErrNoShutdown = errors.New("received exit without shutdown")
 
 // phase is the current phase of the lifecycle.
@@ -121,7 +121,7 @@ func (s *server) sent(body []byte) {
 	}
 }
 
-// shutdown ends all components in the order of their dependencies. Every step has a time limit,
+// shutdown stops all components in the order of their dependencies. Every step has a time limit,
 // because the client may hang.
 func (s *server) shutdown() {
 	s.finishQueued()

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unblocked returns f in a form in which closing it ends a blocked Read or Write. It changes only
+// Unblocked returns a file for f whose Close unblocks a blocked Read or Write. It changes only
 // pipes and sockets, because other processes share the mode of a terminal or file.
 func Unblocked(f *os.File) *os.File {
 	info, err := f.Stat()

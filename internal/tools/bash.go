@@ -325,7 +325,7 @@ func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
 		parts = append(parts, s)
 	}
 	if r.Lingered > 0 && !r.TimedOut && !r.Aborted {
-		parts = append(parts, "processes that it left running were ended; use background for a process that should keep running")
+		parts = append(parts, "processes that it left running were terminated; use background for a process that should keep running")
 	}
 	if r.SandboxDenied != "" {
 		parts = append(parts, "the sandbox blocked something: "+r.SandboxDenied+
@@ -338,11 +338,11 @@ func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
 func timedOut(after, most time.Duration) string {
 	switch {
 	case most == 0:
-		return fmt.Sprintf("ended by its timeout of %v; start it again with a longer one, or without one",
+		return fmt.Sprintf("stopped after its timeout of %v; start it again with a longer one, or without one",
 			after)
 	case after >= most:
-		return fmt.Sprintf("ended by the maximum timeout of %v; run it in the background",
+		return fmt.Sprintf("stopped after the maximum timeout of %v; run it in the background",
 			after)
 	}
-	return fmt.Sprintf("ended by the timeout of %v; send a longer timeout (at most %v s), or run it in the background", after, most.Seconds())
+	return fmt.Sprintf("stopped after the timeout of %v; send a longer timeout (at most %v s), or run it in the background", after, most.Seconds())
 }

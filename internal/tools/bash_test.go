@@ -34,11 +34,11 @@ func TestBash(t *testing.T) {
 		{"binary", args{"command": `printf 'a\000b\377'`},
 			[]string{"(4 bytes of binary output, not shown.", "xxd"}},
 		{"timeout", args{"command": "sleep 60", "timeout": 0.2},
-			[]string{"(no output)", "ended by the timeout of 200ms", "background"}},
+			[]string{"(no output)", "stopped after the timeout of 200ms", "background"}},
 		{"closes its output and stays", args{"command": "exec >&- 2>&-; sleep 60", "timeout": 0.2},
 			[]string{"(no output)", "timeout"}},
 		{"leaves a process", args{"command": "sleep 60 & echo done"},
-			[]string{"done\n[processes that it left running were ended; use background for a process that should keep running]"}},
+			[]string{"done\n[processes that it left running were terminated; use background for a process that should keep running]"}},
 		{"empty", args{"command": "  "}, []string{"ERROR: the command is empty"}},
 		{"timeout in milliseconds", args{"command": "echo ok", "timeout": 5000},
 			[]string{"ok", "!cut to"}},
@@ -54,7 +54,7 @@ func TestBash(t *testing.T) {
 	for seconds := 0.2; seconds < 60 && !strings.Contains(got, "begun"); seconds *= 4 {
 		got = h.run("bash", args{"command": "echo begun; sleep 600", "timeout": seconds})
 	}
-	want(t, got, "begun", "ended by the timeout of ")
+	want(t, got, "begun", "stopped after the timeout of ")
 }
 
 // The settings determine the shell and the time limit.
@@ -76,12 +76,12 @@ func TestShellOptions(t *testing.T) {
 		{ShellOptions{Program: "no-such-shell"}, args{"command": "true"},
 			[]string{"ERROR: ", "no-such-shell"}},
 		{ShellOptions{Timeout: 100 * time.Millisecond}, args{"command": "sleep 60"},
-			[]string{"ended by the timeout of 100ms", "at most 600 s"}},
+			[]string{"stopped after the timeout of 100ms", "at most 600 s"}},
 		{ShellOptions{Timeout: 100 * time.Millisecond, MaxTimeout: 500 * time.Millisecond},
 			args{"command": "sleep 60"}, []string{"at most 0.5 s"}},
 		{ShellOptions{MaxTimeout: 200 * time.Millisecond},
 			args{"command": "sleep 60", "timeout": 50},
-			[]string{"ended by the maximum timeout", "The timeout was reduced"}},
+			[]string{"stopped after the maximum timeout", "The timeout was reduced"}},
 	} {
 		o = c.o
 		want(t, h.run("bash", c.args), c.want...)

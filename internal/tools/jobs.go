@@ -224,8 +224,8 @@ func (j *Jobs) Read(jobID string) (Job, string, error) {
 	return b.Job, out, nil
 }
 
-// Kill ends a job. It does not wait for the job to end. Killing a job that has ended is not an
-// error.
+// Kill stops a job. It does not wait until the job has stopped. Killing a job that has ended is not
+// an error.
 func (j *Jobs) Kill(jobID string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -265,8 +265,8 @@ func (j *Jobs) find(jobID string) *job {
 	return nil
 }
 
-// EndSession ends a deleted session's jobs, waits for them and forgets them. This includes jobs
-// that a sub-agent starts while it is being ended.
+// EndSession stops a deleted session's jobs, waits for them and forgets them. This includes jobs
+// that a sub-agent starts while it is being stopped.
 func (j *Jobs) EndSession(sessionID string) {
 	for {
 		for _, b := range j.silence(sessionID) {
@@ -302,7 +302,7 @@ func (j *Jobs) silence(sessionID string) (jobs []*job) {
 	return jobs
 }
 
-// Close ends all jobs, waits for them, and refuses new ones.
+// Close stops all jobs, waits for them, and refuses new ones.
 func (j *Jobs) Close() {
 	j.mu.Lock()
 	j.closed = true

@@ -117,8 +117,8 @@ func (e *sessionEnv) changedByUser(p *workspace.Proposal) []decidedHunk {
 	return out
 }
 
-// saysUnchanged wraps the function do. The error of a refused edit then also says that nothing was
-// changed.
+// saysUnchanged wraps the function do. If an edit is refused, the error then also says that nothing
+// was changed.
 func saysUnchanged(do run) run {
 	return func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		res, err := do(ctx, call)
@@ -272,7 +272,7 @@ const (
 	regionMax    = 120
 )
 
-// nearest shows the region of the file that is most similar to a text that was not found.
+// nearest shows the region of the file that is most similar to search text that was not found.
 func nearest(f *workspace.File, m *edit.MatchError) string {
 	line, end := m.Line, m.EndLine
 	if line == 0 && len(m.Places) > 0 {

@@ -22,7 +22,7 @@ type Deps struct {
 	Workspace *workspace.Workspace
 	Runner    *shell.Runner
 	// Jobs contains the background commands. If it is nil, New creates a Jobs, which Set.Close
-	// ends.
+	// closes.
 	Jobs *Jobs
 	// Ask asks the user a question and waits. ctx ends when the user steers or aborts.
 	Ask func(ctx context.Context, call *tool.Call, q Question) (Answer, error)
@@ -122,7 +122,7 @@ func New(d Deps) *Set {
 	return s
 }
 
-// Close ends the jobs if New created their Jobs, and waits for running work.
+// Close stops the jobs if New created the Jobs, and waits for running work.
 func (s *Set) Close() {
 	s.mu.Lock()
 	s.closed = true

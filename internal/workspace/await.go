@@ -61,7 +61,8 @@ func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, erro
 	return w.outcome(p), nil
 }
 
-// cutOff returns the outcome of a call that cannot wait any longer because the process ends.
+// cutOff returns the outcome of a call that can no longer wait, because the process is shutting
+// down.
 func (w *Workspace) cutOff(p *proposal) (out Outcome, pending bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -251,8 +251,8 @@ func (h *hunk) holds(text, s []byte) bool {
 	return true
 }
 
-// unwatch ends the watch for the change of t. If late is set, the change is still recognized during
-// the next few changes of the document. The caller holds mu.
+// unwatch stops watching for the change of t. If late is set, the change is still recognized during
+// the next few changes to the document. The caller holds mu.
 func (w *Workspace) unwatch(t *target, late bool) {
 	b := t.watch
 	t.watch = nil

@@ -42,7 +42,7 @@ func (w *Workspace) keepAfter(ts []*target) {
 	w.checkpoints.Revert(undone)
 }
 
-// keepLate stores the step of an apply that arrived after the workspace had given it up.
+// keepLate stores the step of an apply that arrived after the workspace had abandoned it.
 func (w *Workspace) keepLate(p *proposal, b *bufferWatch) {
 	w.reportState(w.checkpoints.Add(turnOf(p), &checkpoint.Change{
 		Ref: b.c.ref, Before: b.t.base, After: b.expected, Encoding: b.c.enc, Mode: b.c.mode,

@@ -67,7 +67,7 @@ func (w *Workspace) prepareConfirm(ctx context.Context, p *proposal,
 	return func() { w.confirmed(p, keys) }, nil
 }
 
-// lockUnshown locks the targets' files as soon as the editor shows no other change of them.
+// lockUnshown locks the targets' files as soon as the editor shows no other change to them.
 // Previews of the same file are shown one after the other.
 func (w *Workspace) lockUnshown(ctx context.Context, targets []*target) (unlock func(), err error) {
 	for {

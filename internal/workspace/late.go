@@ -7,13 +7,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// lateChanges is the number of document changes during which an apply that was given up is still
+// lateChanges is the number of document changes during which an abandoned apply is still
 // recognized.
 const lateChanges = 64
 
-// lookLate recognizes the change of an apply that was given up. If the change arrives late, it is
-// accepted. If the retry has already made the change, the late one is reverted. The caller holds
-// mu.
+// lookLate recognizes the change of an abandoned apply. If the change arrives late, it is accepted.
+// If the retry has already made the change, the late one is reverted. The caller holds mu.
 func (w *Workspace) lookLate(d *document) {
 	if len(d.late) == 0 || len(d.watches) > 0 && !w.doubledWatch(d) {
 		return

@@ -276,7 +276,7 @@ func checkBase(ch Change, f *File) error {
 	return nil
 }
 
-// changeOf creates a change of the file's current text, without hunks yet.
+// changeOf creates a change to the file's current text, without hunks yet.
 func changeOf(p *proposal, ch Change, f *File) *change {
 	c := &change{
 		p: p, op: ch.Op, ref: f.Ref, newRef: ch.NewRef, text: f.Text.Data, enc: f.Text,

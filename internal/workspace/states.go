@@ -22,7 +22,7 @@ type hunkPhase uint8
 
 const (
 	hunkPending  hunkPhase = iota // its text is in the file, and it waits for a decision
-	hunkApplying                  // a decision is being applied: changes of its text are expected
+	hunkApplying                  // a decision is being applied: changes to its text are expected
 	hunkStale                     // its text is gone; the hunk waits until the text is found again
 	hunkOutdone                   // stale because of another proposal, until its position changes
 	// The hunk's text was never written to the file, but the rest of the change was.
@@ -133,11 +133,11 @@ type proposalPhase uint8
 
 const (
 	proposalOpen       proposalPhase = iota // a hunk waits for a decision
-	proposalContested                       // like open, and a file has a different text
+	proposalContested                       // like open, and a file has different text
 	proposalApplied                         // closed: all hunks were accepted
 	proposalPartial                         // closed: some hunks were accepted
 	proposalRejected                        // closed: no hunk was accepted
-	proposalFailed                          // closed: a file has a different text
+	proposalFailed                          // closed: a file has different text
 	proposalWithdrawn                       // closed by the end of its call
 	proposalSuperseded                      // closed: a later edit of the session undid it
 	proposalPhases     = iota

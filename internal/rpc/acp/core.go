@@ -32,7 +32,7 @@ type core struct {
 	ending chan struct{} // closed by quit
 	done   chan struct{} // closed when everything has ended
 	ready  chan struct{} // closed when the core has started or failed to start
-	err    error         // the error of the start; may be read after ready is closed
+	err    error         // why the start failed; may be read after ready is closed
 	// lane is held by requests that create, load, configure or delete sessions, or that send or
 	// remove messages.
 	lane sync.Mutex

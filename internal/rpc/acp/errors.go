@@ -35,7 +35,7 @@ func unknownSession(id string) error {
 	return fail(codeNotFound, "there is no session %q; create, load or resume it first", id)
 }
 
-// clientError converts an error of the core to an ACP error.
+// clientError converts an error from the core to an ACP error.
 func clientError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fail(codeCancelled, "the request was cancelled")

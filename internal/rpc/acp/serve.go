@@ -76,7 +76,7 @@ type adapter struct {
 }
 
 // Serve serves one client until its input ends. It then aborts all running work, answers open
-// requests, and ends the servers and all their children.
+// requests, and stops the servers and all their children.
 func Serve(ctx context.Context, opts Options) error {
 	a := newAdapter(ctx, opts)
 	quit := make(chan struct{})
@@ -111,8 +111,8 @@ func newAdapter(ctx context.Context, opts Options) *adapter {
 	return a
 }
 
-// shutdown ends the servers first. That aborts their turns, so that the client still gets the
-// responses that it waits for. Every step has a time limit.
+// shutdown stops the servers first. This aborts their turns, so that the client still receives the
+// responses that it is waiting for. Every step has a time limit.
 func (a *adapter) shutdown() {
 	a.mu.Lock()
 	a.ended = true

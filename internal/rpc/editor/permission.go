@@ -103,7 +103,7 @@ func (p *Peer) askFolded(questions []*host.Open) {
 	}
 }
 
-// untilAllEnd returns a context that ends when no question needs an answer any longer.
+// untilAllEnd returns a context that ends when none of the questions needs an answer.
 func untilAllEnd(questions []*host.Open) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var left atomic.Int64

@@ -19,7 +19,7 @@ type Edit struct {
 }
 
 // Change contains the edits of one document. Version is the version to which they apply, or nil for
-// any version. A change of the kind "create" creates a file. The next change of the same URI
+// any version. A change of the kind "create" creates a file. The next change with the same URI
 // contains its text.
 type Change struct {
 	Kind, URI    string

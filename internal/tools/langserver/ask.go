@@ -125,7 +125,7 @@ func (s *server) encoding() workspace.Encoding {
 	return s.enc
 }
 
-// ask sends the request of an operation about a position.
+// ask sends the request for an operation at a position.
 func (s *server) ask(ctx context.Context, op string, at place) (json.RawMessage, error) {
 	params := s.at(at)
 	switch op {

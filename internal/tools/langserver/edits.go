@@ -19,7 +19,7 @@ type wireEdit struct {
 	DocumentChanges []wireChange
 }
 
-// wireChange is a change of a document's text or a file operation.
+// wireChange is a change to a document's text or a file operation.
 type wireChange struct {
 	Kind         string // "" for an edit of the text
 	URI          string

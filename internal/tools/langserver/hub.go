@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// ErrNotOffered is the error of Options.Query if the editor does not answer such questions. One of
+// ErrNotOffered is returned by Options.Query if the editor does not answer such questions. One of
 // the daemon's own servers is then asked.
 var ErrNotOffered = errors.New("the editor does not support this request")
 
@@ -124,7 +124,7 @@ func New(opt Options) *Hub {
 	return h
 }
 
-// Close ends all servers and waits until they have ended.
+// Close stops all servers and waits until they have exited.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -190,7 +190,7 @@ func (h *Hub) serverFor(ctx context.Context, path string, start bool) (*server, 
 	return h.server(c, root, start || c.Asked)
 }
 
-// allow returns nil if a server may run. It ends a running server that is no longer allowed.
+// allow returns nil if a server may run. It stops a running server that is no longer allowed.
 func (h *Hub) allow(ctx context.Context, c Config, root, top string) error {
 	if h.opt.Allow == nil {
 		return nil

@@ -120,9 +120,9 @@ func (s *server) start(ctx context.Context) (*shell.Process, error) {
 	return s.hub.opt.Runner.Start(ctx, c)
 }
 
-// client returns the id of the process whose end must end the server. In a sandbox it returns nil,
-// because a sandbox has its own process ids. A server that looks for the daemon's id there would
-// exit immediately.
+// client returns the process ID for initialize. The server exits when that process exits. In a
+// sandbox, client returns nil, because a sandbox has its own process IDs. A server that looks for
+// the daemon's ID there would exit immediately.
 func (s *server) client() any {
 	if s.boxed {
 		return nil

@@ -127,7 +127,7 @@ func (h *Hub) Later(f func()) {
 }
 
 // Configure replaces the set of running servers with configs. New servers start in the background,
-// a few at a time. Servers that were removed or changed end. Configure returns immediately.
+// a few at a time. Servers that were removed or changed are stopped. Configure returns immediately.
 func (h *Hub) Configure(configs []Config) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -250,7 +250,7 @@ func (h *Hub) Status() []Status {
 	return out
 }
 
-// Close ends all servers and waits until they have ended.
+// Close stops all servers and waits until they have stopped.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.cancel()

@@ -89,8 +89,8 @@ func (s *server) relist() (seen int) {
 	return seen
 }
 
-// upToDate ends the listing and returns true, unless the server has reported a change with a number
-// other than seen.
+// upToDate ends the listing and returns true if the server has not reported another change since
+// the change with the number seen.
 func (s *server) upToDate(seen int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 const (
 	maxStates = 2000    // number of states in memory at a time, about 1 MiB
 	maxPlaces = 1 << 18 // program positions in all stored states, 1 MiB
-	// Number of times that all states are dropped before the automaton gives up.
+	// maxFlushes is how many times all states are dropped before the automaton gives up.
 	maxFlushes = 16
 )
 

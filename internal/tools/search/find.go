@@ -240,8 +240,8 @@ func bound(text []byte, i int) bool {
 	return 'A' <= text[i] && text[i] <= 'Z' && 'a' <= text[i-1] && text[i-1] <= 'z'
 }
 
-// letters is the set of characters that a text contains. Comparing two sets rules out most texts
-// before they are searched.
+// letters is the set of characters in a string. Comparing two sets rules out most strings before
+// they are searched.
 type letters uint64
 
 func lettersOf(text string) letters {

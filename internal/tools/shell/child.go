@@ -101,7 +101,7 @@ func (k *child) over() {
 	close(k.done)
 }
 
-// end makes the supervisor end every process of the command.
+// end makes the supervisor terminate every process of the command.
 func (k *child) end() { k.endOnce.Do(func() { k.helper.endFor(k) }) }
 
 // follow waits for the command to end and returns how it ended. The time that the command waits for
@@ -119,8 +119,8 @@ func (k *child) follow(ctx context.Context, c *Command) Result {
 		select {
 		case <-k.done:
 		case <-ctx.Done():
-			// A command that had already ended is not reported as aborted. Its leftover processes
-			// are ended now.
+			// A command that had already ended is not reported as aborted. Its remaining processes
+			// are terminated.
 			res.Aborted = !k.hasExited()
 			k.endAndWait()
 		case <-limit:

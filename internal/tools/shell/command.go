@@ -55,9 +55,9 @@ type Result struct {
 	Signal    string // signal that ended the command, "" if it exited
 	TimedOut  bool
 	Aborted   bool // the context ended
-	Lost      bool // the supervisor was killed; the remaining processes have been ended
+	Lost      bool // the supervisor was killed; the remaining processes have been terminated
 	Prepared  bool // the sandbox was created before the command was known
-	Lingered  int  // processes that the command left behind and that were ended
+	Lingered  int  // processes that the command left behind and that were terminated
 	Head      []byte
 	Tail      []byte // empty unless Truncated
 	Total     int64  // bytes of output

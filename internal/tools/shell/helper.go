@@ -236,7 +236,7 @@ func (r *Runner) keep(h *helper) {
 	r.idle = append(r.idle, h)
 }
 
-// release ends a supervisor that was not used.
+// release terminates a supervisor that was not used.
 func (h *helper) release() {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()

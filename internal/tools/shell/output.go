@@ -245,9 +245,9 @@ func (r *Result) where() string {
 func (r *Result) Status() string {
 	switch {
 	case r.Lost:
-		return "its supervisor was killed; the remaining processes of the command have been ended"
+		return "its supervisor was killed; the remaining processes of the command have been terminated"
 	case r.TimedOut:
-		return fmt.Sprintf("ended after its time limit (%.1f s)", r.Duration.Seconds())
+		return fmt.Sprintf("stopped after its time limit (%.1f s)", r.Duration.Seconds())
 	case r.Aborted:
 		return "aborted"
 	case r.Signal != "":

@@ -78,14 +78,14 @@ const ordersPerHelper = 200
 type post struct {
 	orders orders // read by one goroutine at a time
 
-	mu     sync.Mutex // guards the fields below, and every change of a command's state
+	mu     sync.Mutex // guards the fields below, and every change to a command's state
 	status *json.Encoder
 	cur    *supervisor // nil if no command is running
 	taken  int
 	ahead  *sandbox.Prepared // sandbox for the next command, nil if there is no sandbox
 }
 
-// orders is the control channel. An error of next means that the daemon has ended or asks the
+// orders is the control channel. An error from next means that the daemon has ended or asks the
 // supervisor to end everything.
 type orders interface{ next() (given, error) }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// Change is a change of one file that is about to be made. Its creator owns it. Two calls must not
+// Change is a change to one file that is about to be made. Its creator owns it. Two calls must not
 // use the same Change at the same time.
 type Change struct {
 	Ref    path.Ref

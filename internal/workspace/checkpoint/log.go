@@ -42,8 +42,8 @@ type Checkpoint struct {
 	Undone     bool     // whether a restore reverted the checkpoint's changes
 	NotCovered []string // files changed by commands, which no checkpoint can undo
 
-	// Through is set if the restore also shortened the conversation: the ID of the last message
-	// before the restore, "" if there was none.
+	// Through is set if the restore also shortened the conversation. It is the ID of the last
+	// message before the restore, or "" if there was no message.
 	Through *string
 }
 

@@ -206,7 +206,7 @@ func (d *differ) search(c chunk) {
 		return string(out)
 	}
 	if c.a1-c.a0 == 1 && c.b1-c.b0 == 1 {
-		d.emit(c) // DiffBisect panics on one rune against one
+		d.emit(c) // DiffBisect panics if both sides are one rune
 		return
 	}
 	dmp := diffmatchpatch.New()

@@ -120,5 +120,5 @@ func makeFolder(ref path.Ref) (at *folder, made []*folder, err error) {
 	}
 }
 
-// sync makes changes of names in the folder durable.
+// sync makes changes to the names in the folder durable.
 func (in *folder) sync() { syncDir(in.root, ".") }

@@ -41,7 +41,7 @@ type id struct{ session, key string }
 type Set struct {
 	mu    sync.Mutex
 	m     map[id]Record
-	order []id // records with a text, oldest first
+	order []id // records whose text is kept, oldest first
 	total int  // total bytes of all texts
 }
 
