@@ -112,7 +112,7 @@ func (w *Workspace) carryOut(ctx context.Context, p *proposal, targets []*target
 			t.c.left = t.after
 		}
 		if t.unresolved() {
-			t.end(conflict, orElse(t.reason, "the editor failed to make the change twice"))
+			t.end(conflict, orElse(t.reason, "the editor failed twice to make the change"))
 		}
 		for _, wt := range t.wants {
 			wt.h.on(hunkRelease)

@@ -72,7 +72,7 @@ func deadcode() ([]string, error) {
 		if !seen[path] {
 			lines = append(
 				lines,
-				path+" is reached, or gone: delete its reason in scripts/house/deadcode.go",
+				path+" is reached or no longer exists: delete its reason in scripts/house/deadcode.go",
 			)
 		}
 	}
@@ -80,7 +80,7 @@ func deadcode() ([]string, error) {
 		if !seen[name] {
 			lines = append(
 				lines,
-				name+" is reached, or gone: delete its reason in scripts/house/deadcode.go",
+				name+" is reached or no longer exists: delete its reason in scripts/house/deadcode.go",
 			)
 		}
 	}

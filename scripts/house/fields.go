@@ -38,7 +38,7 @@ func unsetFields(pkgs []*packages.Package) (lines []string) {
 					continue
 				}
 				lines = append(lines, fmt.Sprintf(
-					"%s: %s.%s.%s is set by no production code: delete it", p.Fset.Position(f.Pos()),
+					"%s: %s.%s.%s is not set by any production code: delete it", p.Fset.Position(f.Pos()),
 					strings.TrimPrefix(p.PkgPath, module+"/"), name, f.Name(),
 				))
 			}

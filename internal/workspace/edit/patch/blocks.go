@@ -34,7 +34,7 @@ func parseBlocks(lines []string, given string) ([]File, error) {
 	path, behind := given, 0 // the file of the previous block, and the line after that block
 	for i := 0; i < len(lines); i++ {
 		if replaceMarker().MatchString(lines[i]) {
-			return nil, fail(i+1, "%q closes no SEARCH block. If the text of the block before has such a line, use longer markers, all of the same length", shown(lines[i]))
+			return nil, fail(i+1, "%q does not close a SEARCH block. If the text of the block before has such a line, use longer markers, all of the same length", shown(lines[i]))
 		}
 		if !isSearchMarker(lines[i]) {
 			continue

@@ -145,14 +145,14 @@ func anyLine(lines []string, f func(string) bool) bool {
 // against the same text. It refuses contradictory operations.
 func joinFiles(files []File) ([]File, error) {
 	if len(files) == 0 {
-		return nil, fail(0, "the patch names no file")
+		return nil, fail(0, "the patch does not name a file")
 	}
 	var out []File
 	index := map[string]int{}
 	for _, f := range files {
 		if strings.TrimSpace(f.Path) == "" || f.Op == Rename &&
 			strings.TrimSpace(f.NewPath) == "" {
-			return nil, fail(0, "a file header names no path")
+			return nil, fail(0, "a file header does not name a path")
 		}
 		k, ok := index[f.Path]
 		if ok && (f.Op != Modify || out[k].Op != Modify && out[k].Op != Rename) {
