@@ -156,7 +156,7 @@ func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (strin
 		return "", errUntrusted
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, keyCommandTimeout,
-		fmt.Errorf("it did not finish within %v", keyCommandTimeout))
+		fmt.Errorf("it did not end within %v", keyCommandTimeout))
 	defer cancel()
 	started, err := p.runner.Start(ctx, shell.Command{Argv: argv, Env: p.env})
 	if err != nil {

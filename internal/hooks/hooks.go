@@ -237,7 +237,7 @@ func (c *command) run(ctx context.Context, in Input) (*Output, error) {
 		}
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.HookTimeout(),
-		fmt.Errorf("it did not finish within %v", c.HookTimeout()))
+		fmt.Errorf("it did not end within %v", c.HookTimeout()))
 	defer stop()
 	proc, err := c.runner.Start(ctx, shell.Command{
 		Argv: append([]string{c.conf.Command}, c.conf.Args...), Env: c.conf.Env, Dir: c.conf.Dir})

@@ -54,8 +54,8 @@ func TestNextFailsSoon(t *testing.T) {
 		why      string
 		messages []string
 	}{
-		{"no turn runs", nil},
-		{"every call of the turn waits for the client", awaiting},
+		{"no turn is running", nil},
+		{"every call of the turn is waiting for the client", awaiting},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
