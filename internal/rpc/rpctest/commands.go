@@ -212,8 +212,8 @@ func cmdDone(r *runner, rest string) error {
 	return cmdExpect(r, fmt.Sprintf(`agent/turn/completed {"turn":{"status":%q}}`, rest))
 }
 
-// request METHOD [params] sends a request and waits for its response, which the commands answer and
-// error check.
+// request METHOD [params] sends a request and waits for its response. The commands `answer` and
+// `error` check the response.
 func cmdRequest(r *runner, rest string) error {
 	method, params, err := methodAnd(rest)
 	if err != nil {
@@ -234,8 +234,8 @@ func (r *runner) keepNew(method string) error {
 	return nil
 }
 
-// send METHOD [params] sends a request without waiting for its response. The command answered
-// expects the response.
+// send METHOD [params] sends a request without waiting for its response. The command `answer` waits
+// for the response.
 func cmdSend(r *runner, rest string) error {
 	method, params, err := methodAnd(rest)
 	if err != nil {

@@ -41,7 +41,7 @@ func cmdReadOnly(r *runner, rest string) error {
 	return nil
 }
 
-// room deletes the file that fill has written.
+// room deletes the file that the command `fill` wrote.
 func cmdRoom(r *runner, _ string) error {
 	return os.Remove(filepath.Join(r.daemon.Disk(), ballast))
 }

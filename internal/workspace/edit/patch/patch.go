@@ -190,7 +190,7 @@ func (f *File) check(index map[string]int) error {
 	return nil
 }
 
-// sides returns the lines that the hunk expects and the lines that replace them.
+// Sides returns the lines that the hunk expects and the lines that replace them.
 func (h *Hunk) Sides() (old, new []string) {
 	for _, l := range h.Lines {
 		if l.Kind != '+' {
@@ -203,7 +203,7 @@ func (h *Hunk) Sides() (old, new []string) {
 	return old, new
 }
 
-// added returns the lines that the hunk adds.
+// Added returns the lines that the hunk adds.
 func (h *Hunk) Added() (lines []string) {
 	for _, l := range h.Lines {
 		if l.Kind == '+' {
@@ -213,7 +213,7 @@ func (h *Hunk) Added() (lines []string) {
 	return lines
 }
 
-// changes reports whether the hunk adds or removes a line.
+// Changes reports whether the hunk adds or removes a line.
 func (h *Hunk) Changes() bool {
 	for _, l := range h.Lines {
 		if l.Kind != ' ' {
