@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/langserver/codefiles"
 )
 
-// serverTrust decides which language servers may run in a workspace folder: servers that run no
-// code from it, and servers that the user trusts with the current code.
+// serverTrust decides which language servers may run in a workspace folder. These are the servers
+// that run no code from the folder, and the servers that the user trusts with its current code.
 type serverTrust struct {
 	file     *config.TrustFile
 	policy   func() *policy.Engine

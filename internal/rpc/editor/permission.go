@@ -167,8 +167,8 @@ func permissionText(q policy.Question) string {
 	return strings.Join(lines, "\n")
 }
 
-// inAll reports whether every question has an option that has the same kind as want, and that also
-// agrees with want about running the command in the sandbox.
+// inAll reports whether every question has an option with the same kind and the same use of the
+// sandbox as want.
 func inAll(questions []policy.Question, want policy.Option) bool {
 	for _, q := range questions {
 		found := false

@@ -91,7 +91,7 @@ func (c *orderCheck) take(m *Message) {
 	}
 }
 
-// answer checks that a response that names a turn precedes all messages for that turn.
+// answer checks that a response with a turn ID precedes all messages for that turn.
 func (c *orderCheck) answer(m *Message) {
 	var res struct{ TurnID, Disposition, Outcome string }
 	if len(m.Result) == 0 || json.Unmarshal(m.Result, &res) != nil {

@@ -275,7 +275,7 @@ func (pm *patchMatcher) insertAt(i int, h patch.Hunk) (int, error) {
 		"it only adds lines and does not say where: add the line above as context, or name it after @@, or end the hunk with \"" + patch.EndOfFile + "\". Nothing was changed."}
 }
 
-// telling reports whether lines are long enough that their presence proves that an edit added them.
+// telling reports whether lines are long enough to prove by their presence that an edit added them.
 func telling(lines []string) bool {
 	return len(strings.TrimSpace(strings.Join(lines, ""))) >= minTelling
 }

@@ -25,8 +25,8 @@ func UnifiedHunks(oldName, newName string, base []byte, hunks []Hunk, context in
 	return w.out.String()
 }
 
-// wholeLines reports whether the hunks replace complete lines with complete lines as diffs count
-// them, which end only at LF, and whether each hunk changes something.
+// wholeLines reports whether each hunk changes something and replaces complete lines with complete
+// lines. As in diffs, lines end only at LF.
 func wholeLines(base []byte, hunks []Hunk) bool {
 	starts := func(i int) bool { return i == 0 || base[i-1] == '\n' }
 	for _, h := range hunks {

@@ -196,9 +196,9 @@ func (r *Roots) Locate(cwd, path string) (Located, error) {
 	return at, nil
 }
 
-// Ref returns the reference of a located path. open means that the editor has the file open, which
-// is enough if no folder is open, and in a folder that is held back. The error is ErrOutside, or
-// says that the kernel generates the file.
+// Ref returns the reference of a located path. open means that the editor has the file open. This
+// is enough if no folder is open, or if the file is in a folder that is held back. The error is
+// ErrOutside, or says that the kernel generates the file.
 func (at Located) Ref(open bool) (Ref, error) {
 	ref := Ref{Key: Key(at.Real), Path: at.Real}
 	r, rel, ok := rootOf(at.Roots, at.Real)

@@ -47,7 +47,7 @@ type codeFile struct {
 	marker string
 }
 
-// codeFiles lists files that a server runs, and files that name the code that a server runs.
+// codeFiles lists files that a server runs, and files that refer to code that a server runs.
 var codeFiles = map[string]codeFile{
 	"Cargo.toml": {kind: forRust}, "Cargo.lock": {kind: forRust}, "build.rs": {kind: forRust},
 	"rust-toolchain": {kind: forRust}, "rust-toolchain.toml": {kind: forRust},
