@@ -143,7 +143,7 @@ func (f *flow) give(code string) {
 	}
 }
 
-// ServeHTTP handles the request of the returning browser.
+// ServeHTTP handles the request with which the browser returns to agent-lsp.
 func (f *flow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/callback" || r.Method != http.MethodGet {
 		http.NotFound(w, r)

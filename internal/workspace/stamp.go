@@ -15,7 +15,7 @@ func (w *Workspace) StampRaw(sessionID string, ref Ref, sha string) {
 	w.reads.Put(sessionID, ref.Key, readset.Record{SHA: sha})
 }
 
-// DropStamp requires a new read of the file before the session's next edit of it.
+// DropStamp makes the session read the file again before it can edit the file.
 func (w *Workspace) DropStamp(sessionID string, ref Ref) { w.reads.Drop(sessionID, ref.Key) }
 
 // CheckStamp reports whether the session has seen the file as it is in f, either a part of it or,

@@ -237,7 +237,7 @@ const (
 	partProposal // the text of a file that a proposal renames
 )
 
-// final reports whether the texts of the proposal are used without a formatter.
+// final reports whether the texts of the proposal are used without being formatted.
 func (k proposalKind) final() bool { return k != editProposal }
 
 // teller describes how the model is informed about a proposal's outcome.

@@ -44,7 +44,7 @@ func (a *adapter) prompt(ctx context.Context, params []byte, free func()) (any, 
 	if err != nil {
 		return nil, fail(codeInvalidParams, "%v", err)
 	}
-	defer s.caughtUp() // a client may prompt before it has received all updates of a load
+	defer s.caughtUp() // a client may prompt before it has received all updates from a load
 	return s.run(ctx, turn, blocks)
 }
 

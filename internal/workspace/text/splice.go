@@ -15,8 +15,8 @@ type Splice struct {
 	Text       []byte
 }
 
-// Trim returns s without the bytes at both ends that it would not change. The result may be empty
-// and shares the memory of s. text has at least s.End bytes.
+// Trim returns s without the bytes at both ends that the splice would leave unchanged. The result
+// may be empty and shares the memory of s. text has at least s.End bytes.
 func Trim(text []byte, s Splice) Splice {
 	old := text[s.Start:s.End]
 	n := commonPrefix(old, s.Text)
