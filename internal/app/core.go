@@ -191,7 +191,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 func (d *daemon) openWorkspace(init agentapi.Init) {
 	cwd, _ := os.Getwd()
 	d.language = &languageServers{
-		editor: d.editor, config: d.settings.config, processes: d.processes,
+		editor: d.editor, config: d.settings.config, processes: d.processes, secret: d.secret,
 		trust: newServerTrust(d.settings.trust, func() *policy.Engine { return d.policy }),
 	}
 	d.language.trust.plan = d.languagePlan

@@ -30,13 +30,14 @@ type languageServers struct {
 	config    func() *config.Config
 	processes *processRunner
 	trust     *serverTrust
+	secret    func(path string) bool
 }
 
 func (l *languageServers) open(w *workspace.Workspace) {
 	l.workspace = w
 	l.hub = langserver.New(langserver.Options{Workspace: w, Runner: l.processes.runner,
 		Query: l.editorQuery, Servers: l.servers, AfterEdit: l.diagnosticsAfterEdit,
-		Allow: l.trust.allow, Sandbox: l.trust.sandbox})
+		Allow: l.trust.allow, Sandbox: l.trust.sandbox, Secret: l.secret})
 }
 
 // tools returns a session's tools that query language servers.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -18,7 +19,7 @@ func (l *languageServers) permit(
 	title string,
 	changes []workspace.Change,
 ) error {
-	named, _ := l.workspace.Resolve(call.Cwd, call.Text("path"))
+	named := langserver.NamedFile(ctx)
 	sub := &tool.Subject{Kind: tool.SubjectEdit, Title: title}
 	for _, c := range changes {
 		for _, ref := range []workspace.Ref{c.Ref, c.NewRef} {

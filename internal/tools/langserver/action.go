@@ -31,9 +31,8 @@ type action struct {
 // codeActions lists the code actions that a server offers at a position. The protocol has no
 // request for the editor's code actions, so codeActions always asks one of the daemon's own
 // servers.
-func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render,
-	a args) (*tool.Result, error) {
-	s, at, list, err := h.actionsAt(ctx, call, r, a)
+func (h *Hub) codeActions(ctx context.Context, r *render, a args) (*tool.Result, error) {
+	s, at, list, err := h.actionsAt(ctx, r, a)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +64,9 @@ func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render,
 
 // actionsAt asks the server for the code actions at a position. It waits for the server's
 // diagnostics of the text first, because a fix belongs to a diagnostic.
-func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render,
+func (h *Hub) actionsAt(ctx context.Context, r *render,
 	a args) (*server, place, []action, error) {
-	at, err := h.place(ctx, call, r, a)
+	at, err := h.place(ctx, r, a)
 	if err != nil {
 		return nil, at, nil, err
 	}
@@ -156,7 +155,7 @@ func (h *Hub) act(ctx context.Context, call *tool.Call, a args,
 	if strings.TrimSpace(a.Title) == "" {
 		return nil, errors.New("no title is given; lsp with the operation codeActions lists the titles")
 	}
-	s, _, list, err := h.actionsAt(ctx, call, r, a)
+	s, _, list, err := h.actionsAt(ctx, r, a)
 	if err != nil {
 		return nil, err
 	}

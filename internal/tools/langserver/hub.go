@@ -41,6 +41,9 @@ type Options struct {
 	// Sandbox returns the sandbox of a server, or nil if the server runs without one. If Sandbox is
 	// nil, no server has a sandbox.
 	Sandbox func(c Config) (*sandbox.Plan, error)
+	// Secret reports whether a file must not be shown unless the user allows it. If Secret is nil,
+	// no file is secret.
+	Secret func(path string) bool
 	// AfterEdit returns whether to check diagnostics after an edit, and the maximum time to wait.
 	// It is called at each edit.
 	AfterEdit func() (on bool, wait time.Duration)

@@ -9,20 +9,19 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
 // place finds the position that the model's arguments describe. The errors are for the model.
-func (h *Hub) place(ctx context.Context, call *tool.Call, r *render, a args) (place, error) {
+func (h *Hub) place(ctx context.Context, r *render, a args) (place, error) {
 	if a.Path == "" {
 		if a.Symbol == "" {
 			return place{}, errors.New("no position is given: send path with line and column, or a symbol")
 		}
 		return h.anywhere(ctx, r, a.Symbol)
 	}
-	f, err := h.file(ctx, call, a.Path)
+	f, err := h.file(ctx, a)
 	if err != nil {
 		return place{}, err
 	}
@@ -120,8 +119,8 @@ func (h *Hub) anywhere(ctx context.Context, r *render, name string) (place, erro
 	case len(found) == 1:
 		f := r.read(found[0].uri)
 		if f == nil {
-			return place{}, fmt.Errorf("%s is declared outside the workspace, in %s", name,
-				r.path(found[0].uri))
+			return place{}, fmt.Errorf("%s is declared outside the workspace or in a secret file, in %s",
+				name, r.path(found[0].uri))
 		}
 		return place{f, nameOffset(f, found[0], enc)}, nil
 	case len(near) > 0:

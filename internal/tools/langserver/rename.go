@@ -19,7 +19,7 @@ func (h *Hub) rename(ctx context.Context, call *tool.Call, a args,
 		return nil, errors.New("no new_name is given")
 	}
 	r := &render{h: h, ctx: ctx, cwd: call.Cwd}
-	at, err := h.place(ctx, call, r, a)
+	at, err := h.place(ctx, r, a)
 	if err != nil {
 		return nil, err
 	}

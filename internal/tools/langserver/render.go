@@ -36,7 +36,8 @@ type source struct {
 	path  string
 }
 
-// source reads each file once per result.
+// source reads each file once per result. It does not read secret files, because an answer can name
+// files that the user was not asked about.
 func (r *render) source(uri string) *source {
 	if s := r.files[uri]; s != nil {
 		return s
@@ -44,7 +45,7 @@ func (r *render) source(uri string) *source {
 	s := &source{path: filepath.ToSlash(pathOfURI(uri))}
 	if ref, err := r.h.opt.Workspace.Resolve(r.cwd, uri); err == nil {
 		s.path = r.shown(ref)
-		if f, err := r.h.opt.Workspace.Read(r.ctx, ref); err == nil {
+		if f, err := r.readable(ref); err == nil {
 			s.file, s.index = f, text.NewLineIndex(f.Text.Data)
 		}
 	}
@@ -53,6 +54,17 @@ func (r *render) source(uri string) *source {
 	}
 	r.files[uri] = s
 	return s
+}
+
+var errSecret = errors.New("it usually contains secrets")
+
+func (r *render) readable(ref workspace.Ref) (*workspace.File, error) {
+	allowed := NamedFile(r.ctx)
+	if secret := r.h.opt.Secret; secret != nil && ref.IsFile() && ref.Key != allowed.Key &&
+		secret(ref.Path) {
+		return nil, errSecret
+	}
+	return r.h.opt.Workspace.Read(r.ctx, ref)
 }
 
 func (r *render) read(uri string) *workspace.File { return r.source(uri).file }
@@ -74,7 +86,8 @@ func (r *render) shown(ref workspace.Ref) string {
 	return filepath.ToSlash(rel)
 }
 
-// at returns "path:line:column" and the text of the line, which is "" outside the workspace.
+// at returns "path:line:column" and the text of the line. The text is "" outside the workspace and
+// in secret files.
 func (r *render) at(uri string, p workspace.Position, enc workspace.Encoding) (where, line string) {
 	s := r.source(uri)
 	if s.file == nil {

@@ -24,6 +24,11 @@ type args struct {
 	NewName   string `json:"new_name"`
 	EndLine   int    `json:"end_line"`
 	Title     string `json:"title"`
+
+	// named and namedErr are the result of resolving Path when the call was prepared. The call uses
+	// the same file that the user was asked about, even if a link changes in the meantime.
+	named    workspace.Ref
+	namedErr error
 }
 
 const (
@@ -84,33 +89,52 @@ var _ tool.Tool = (*hubTool)(nil)
 
 func (t *hubTool) Spec() tool.Spec { return t.spec }
 
-// Prepare decodes the arguments. Queries need no permission.
+// Prepare decodes the arguments. A query about a file needs the same permission as reading it,
+// because results and errors contain lines of the file.
 func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a args
 	if err := call.Decode(&a); err != nil {
 		return nil, err
 	}
+	if a.Path != "" {
+		a.named, a.namedErr = t.h.opt.Workspace.Resolve(call.Cwd, a.Path)
+	}
 	p := &tool.Prepared{Label: a.label()}
 	p.Run = func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
-		return t.run(context.WithValue(ctx, callKey{}, call), call, a)
+		return t.run(context.WithValue(ctx, callKey{}, calling{call, a.named}), call, a)
 	}
-	if t.spec.Effect != tool.ReadOnly {
+	switch {
+	case t.spec.Effect != tool.ReadOnly:
 		p.Subject = &tool.Subject{Kind: tool.SubjectEdit, Title: p.Label}
-		ref, err := t.h.opt.Workspace.Resolve(call.Cwd, a.Path)
-		if a.Path != "" && err == nil && ref.IsFile() {
-			p.Subject.Paths = []string{ref.Path}
-		}
+	case a.named.IsFile():
+		p.Subject = &tool.Subject{Kind: tool.SubjectRead, Title: p.Label}
+	}
+	if a.named.IsFile() {
+		p.Subject.Paths = []string{a.named.Path}
 	}
 	return p, nil
 }
 
-// callKey is the context key for the call that a context belongs to.
+// calling is the call that a context belongs to, and the file that the call names.
+type calling struct {
+	call  *tool.Call
+	named workspace.Ref
+}
+
+// callKey is the context key for calling.
 type callKey struct{}
 
 // callOf returns the call that a context belongs to, or nil if there is none.
 func callOf(ctx context.Context) *tool.Call {
-	call, _ := ctx.Value(callKey{}).(*tool.Call)
-	return call
+	c, _ := ctx.Value(callKey{}).(calling)
+	return c.call
+}
+
+// NamedFile returns the file that the arguments of a context's call name. The user was asked about
+// this file before the call started. It is the zero Ref if there is no such file.
+func NamedFile(ctx context.Context) workspace.Ref {
+	c, _ := ctx.Value(callKey{}).(calling)
+	return c.named
 }
 
 func (a args) label() string {
@@ -132,7 +156,7 @@ func (h *Hub) run(ctx context.Context, call *tool.Call, a args) (*tool.Result, e
 		if a.Path == "" {
 			return h.workspaceDiagnostics(ctx, r)
 		}
-		f, err := h.file(ctx, call, a.Path)
+		f, err := h.file(ctx, a)
 		if err != nil {
 			return nil, err
 		}
@@ -140,11 +164,11 @@ func (h *Hub) run(ctx context.Context, call *tool.Call, a args) (*tool.Result, e
 	case opWorkspaceDiagnostics:
 		return h.workspaceDiagnostics(ctx, r)
 	case opCodeActions:
-		return h.codeActions(ctx, call, r, a)
+		return h.codeActions(ctx, r, a)
 	case opWorkspaceSymbol:
 		return h.workspaceSymbol(ctx, r, a)
 	case opDocumentSymbol:
-		f, err := h.file(ctx, call, a.Path)
+		f, err := h.file(ctx, a)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +181,7 @@ func (h *Hub) run(ctx context.Context, call *tool.Call, a args) (*tool.Result, e
 	if methods[a.Operation][0] == "" {
 		return nil, fmt.Errorf("there is no operation %q; use diagnostics, workspaceDiagnostics, definition, references, implementation, hover, documentSymbol, workspaceSymbol, incomingCalls, outgoingCalls or codeActions", a.Operation)
 	}
-	at, err := h.place(ctx, call, r, a)
+	at, err := h.place(ctx, r, a)
 	if err != nil {
 		return nil, err
 	}
@@ -183,18 +207,17 @@ func (h *Hub) workspaceSymbol(ctx context.Context, r *render, a args) (*tool.Res
 	return r.workspaceSymbols(query, answers), nil
 }
 
-// file reads the file at a path, as the editor shows it.
-func (h *Hub) file(ctx context.Context, call *tool.Call, path string) (*workspace.File, error) {
-	if path == "" {
+// file reads the file that the arguments name, as the editor shows it.
+func (h *Hub) file(ctx context.Context, a args) (*workspace.File, error) {
+	if a.Path == "" {
 		return nil, errors.New("no path is given; send the path of a file")
 	}
-	ref, err := h.opt.Workspace.Resolve(call.Cwd, path)
-	if err != nil {
-		return nil, err
+	if a.namedErr != nil {
+		return nil, a.namedErr
 	}
-	f, err := h.opt.Workspace.Read(ctx, ref)
+	f, err := h.opt.Workspace.Read(ctx, a.named)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s does not exist; find it with glob", path)
+		return nil, fmt.Errorf("%s does not exist; find it with glob", a.Path)
 	}
 	return f, err
 }
