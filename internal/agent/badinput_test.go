@@ -55,7 +55,7 @@ func TestBadCalls(t *testing.T) {
 		{"args broken", []message.ToolCall{call("x", "echo", `{"path`)},
 			"x: Failed to parse arguments of echo: …"},
 		{"all problems", []message.ToolCall{call("x", "echo", `{"n":"many","z":1}`)},
-			"x: Invalid arguments for echo:\n- \"path\": missing…\n- \"n\": must be integer, got string\n- \"z\": unknown parameter; known are n, path\n"},
+			"x: Invalid arguments for echo:\n- \"path\": missing…\n- \"n\": must be integer, got string\n- \"z\": unknown parameter; the known parameters are n, path\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

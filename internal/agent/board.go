@@ -8,7 +8,7 @@ import (
 )
 
 // board lets callers wait for turns. It records which turn each message went to and how each turn
-// ended. The sink receives the end of a turn before board does. The lock of board is acquired after
+// ended. The sink receives the end of a turn before board does. The board's lock is acquired after
 // all other locks.
 type board struct {
 	mu      sync.Mutex
@@ -107,8 +107,8 @@ func (b *board) wait(ctx context.Context, turnID, messageID string) (Turn, error
 	}
 }
 
-// look finds the requested turn. It returns the ended turn or the turn's ID, which is "" while the
-// message is queued.
+// look finds the requested turn. It returns the turn if it has ended. Otherwise it returns the
+// turn's ID, or "" while the message is queued.
 func (b *board) look(turnID, messageID string) (t Turn, id string, changed chan struct{},
 	err error) {
 	b.mu.Lock()

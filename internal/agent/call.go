@@ -34,7 +34,7 @@ type callRun struct {
 	question question
 	report   *report
 	unlock   func()        // releases the locks; nil until they are acquired
-	expire   chan struct{} // closed when the overtime after the timeout is over
+	expire   chan struct{} // closed when the overtime after the timeout has passed
 }
 
 // execute runs the stages in a new goroutine. It waits for a result, but abandons the call after
@@ -170,7 +170,7 @@ func (c *callRun) runWithLocks(call *tool.Call) *tool.Result {
 }
 
 // recordStart records that the tool is now running. If the tool may have an effect, the reply that
-// requested the call is first synced to disk. A tool that only reads does not need this.
+// requested the call is first synced to disk. A read-only tool does not need this.
 func (c *callRun) recordStart() error {
 	data, err := json.Marshal(map[string]string{"callId": c.call.ID, "itemId": c.report.item.ID})
 	if err != nil {

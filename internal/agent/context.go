@@ -101,8 +101,7 @@ func (c ContextConfig) budget(m Model, learned int) budget {
 	return b
 }
 
-// fit reduces the history before a call that would come too close to the window, according to the
-// estimate.
+// fit reduces the history before a call whose estimated size comes too close to the window.
 func (s *Session) fit(t *turn) error {
 	s.mu.Lock()
 	b := s.conv.view.budget(t.step.Context, t.step.Models[0])
@@ -280,7 +279,7 @@ func (s *Session) lookupNote(step *Step) string {
 	return recallNote
 }
 
-// commitReduction makes a reduction the new beginning of the view, if it saved enough.
+// commitReduction commits a reduction as the new beginning of the view if it saved enough tokens.
 func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev Compacted, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,7 +313,7 @@ func (s *Session) replaceViewLocked(msgs []*message.Message, strategy string) {
 	s.conv.view.meter.Reset(s.conv.view.msgs)
 }
 
-// referring returns a commit in which messages of the log are represented only by their IDs.
+// referring returns a copy of c in which messages that are in the log have only their IDs.
 func (s *Session) referring(c *Commit) *Commit {
 	logged := make(map[*message.Message]bool, len(c.Replacement))
 	for _, m := range c.Replacement {
@@ -336,8 +335,8 @@ func (s *Session) referring(c *Commit) *Commit {
 	return out
 }
 
-// summarizer returns a function that asks the model for a summary. Its calls are not the turn's own
-// calls.
+// summarizer returns a function that asks the model for a summary. These model calls are not
+// counted as calls of the turn.
 func (s *Session) summarizer(t *turn, step *Step) history.Summarizer {
 	return func(ctx context.Context, r history.SummaryRequest) (string, error) {
 		text, err := s.askSummary(ctx, t, step, r)
@@ -385,7 +384,7 @@ func (s *Session) askSummary(
 	}
 }
 
-// spend accounts for a model call outside of the turn's own calls.
+// spend adds the usage of a model call that is not one of the turn's own calls.
 func (s *Session) spend(t *turn, m *message.Message) {
 	if m.Usage == nil {
 		return

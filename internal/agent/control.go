@@ -128,7 +128,7 @@ func (s *Session) keep(e *entry) error {
 	return nil
 }
 
-// acceptLocked returns the queued entry if the prompt was queued.
+// acceptLocked starts a turn or queues the prompt. It returns the entry of a queued prompt.
 func (s *Session) acceptLocked(p Prompt) (Accepted, *entry, error) {
 	if s.state.closed() {
 		return Accepted{}, nil, ErrClosed
@@ -327,7 +327,7 @@ func (s *Session) Notify(m *message.Message, wake bool) {
 		s.recordQueueLocked()
 	}
 	s.mu.Unlock()
-	// Messages that were not stored stay pending. The next turn reports the error.
+	// Messages that could not be stored stay pending. The next turn reports the error.
 	_ = s.journal.flush()
 }
 
@@ -461,7 +461,7 @@ func (s *Session) heldLocked() bool {
 		)
 }
 
-// unholdLocked clears the record of delayed work, because that work has begun or a new pause
+// unholdLocked clears the record of delayed work. It is called when that work or a new pause
 // begins.
 func (s *Session) unholdLocked() {
 	s.pause.held = false

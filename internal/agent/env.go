@@ -97,7 +97,7 @@ type Step struct {
 	// Hooks are called, in order, until the next step replaces them.
 	Hooks []Hook
 
-	Models     []Model // the first one and its fallbacks
+	Models     []Model // the preferred model, then its fallbacks
 	Tools      *tool.Registry
 	System     []SystemBlock
 	Sampling   Sampling

@@ -24,11 +24,11 @@ var (
 	ErrNotPinnable = errors.New("only a user message in this session's history can be pinned or unpinned")
 	// ErrClosed reports that the session was closed.
 	ErrClosed = errors.New("the session is closed")
-	// ErrAborted is the cause of the context of an aborted turn.
+	// ErrAborted is the cancellation cause of an aborted turn's context.
 	ErrAborted = errors.New("aborted by the user")
 )
 
-// closing is the cause of the context of a turn that ends because the session is closed.
+// closing is the cancellation cause for a turn that ends because the session is closed.
 type closing struct{ error }
 
 // Restarts lets other packages distinguish the end of the daemon from an abort by the user. When

@@ -108,7 +108,7 @@ func (Compacted) SessionEvent() {}
 // SessionEvent marks an event.
 func (StateChanged) SessionEvent() {}
 
-// Status is the activity of a session that clients see.
+// Status is a session's activity as clients see it.
 type Status string
 
 // The statuses of a session.

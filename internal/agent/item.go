@@ -26,7 +26,7 @@ type Item struct {
 	Plan []tool.PlanEntry // for a plan
 	Call *CallItem        // for a toolCall
 
-	// MessageID is the message of the history that the item shows, or "".
+	// MessageID is the ID of the message in the history that the item shows, or "".
 	MessageID string
 }
 

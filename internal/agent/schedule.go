@@ -60,7 +60,7 @@ func (b *batch) execute() (asked func()) {
 	return asked
 }
 
-// scheduled adapts a call to its schedule.
+// scheduled implements toolcall.Scheduled for a call.
 type scheduled struct {
 	b *batch
 	c *callRun

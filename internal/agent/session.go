@@ -32,7 +32,7 @@ type Session struct {
 	locks   *keylock.Locks
 	board   *board
 	wg      sync.WaitGroup  // every goroutine of the session
-	ctx     context.Context // ends with Close
+	ctx     context.Context // canceled by Close
 	stop    context.CancelCauseFunc
 
 	mu       sync.Mutex
@@ -237,7 +237,7 @@ func (s *Session) Close(ctx context.Context) error {
 	}
 }
 
-// commitLocked adds a message to the history. From then on it is never changed.
+// commitLocked adds a message to the history. The message must not be changed afterwards.
 func (s *Session) commitLocked(m *message.Message, sync bool) {
 	s.conv.messages = append(s.conv.messages, m)
 	s.conv.view.append(m)

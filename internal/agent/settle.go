@@ -289,7 +289,7 @@ func (s *Session) askToStop(t *turn, m *message.Message) (outcome, bool) {
 			s.Notice(
 				"warning",
 				fmt.Sprintf(
-					"hook %s vetoed the end %d times: the turn ends anyway",
+					"hook %s vetoed the end of the turn %d times; the turn ends anyway",
 					h.HookName(),
 					MaxVetoes,
 				),

@@ -41,7 +41,7 @@ type streamedCall struct {
 	shown  bool
 	hidden bool
 	held   strings.Builder // arguments that arrived before the name
-	taken  bool            // a call of the complete reply owns the item now
+	taken  bool            // a tool call in the complete reply now owns the item
 }
 
 func newStream(s *Session, t *turn) *stream {

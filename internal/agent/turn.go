@@ -214,7 +214,7 @@ func (s *Session) askEnvironment(ctx context.Context, turn TurnInfo) (*Step, err
 }
 
 // boundary runs between a step and the next model call. It adds waiting messages to the history,
-// and the turn may end.
+// and may end the turn.
 func (s *Session) boundary(t *turn) (outcome, bool) {
 	s.mu.Lock()
 	out, end := s.limitsLocked(t)

@@ -90,5 +90,5 @@ func (s *Session) noOptionsLocked(r *SteerRequest) {
 	}
 }
 
-// OptionsIgnored is the notice about options of a message that starts no turn.
+// OptionsIgnored is the notice about options of a message that did not start a turn.
 const OptionsIgnored = "The options of the message were ignored, because it did not start a turn."

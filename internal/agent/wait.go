@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// wait is a call that waits for the user. A steer ends it.
+// wait is a call's wait for the user. A steer ends the wait.
 type wait struct{ cancel context.CancelCauseFunc }
 
 // beginWait makes the next steer end w. If a steer is already waiting, w ends immediately.

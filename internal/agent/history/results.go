@@ -63,8 +63,8 @@ func resultsOf(msgs []*message.Message) []int {
 }
 
 // dedupe replaces results that a later result repeats or supersedes, according to the tools' own
-// metadata. A result is superseded if the same file was read, or the same command was run, many
-// times since.
+// metadata. A result is superseded if the same file has since been read, or the same command run,
+// many times.
 type dedupe struct{}
 
 func (dedupe) Name() string { return Dedupe }

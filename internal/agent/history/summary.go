@@ -30,7 +30,7 @@ var ErrTooLong = errors.New("the text to summarize does not fit the model's wind
 
 // Limits of summaries.
 const (
-	summaryTries     = 3    // after each overflow, the oldest fifth of the messages is dropped
+	summaryTries     = 3    // attempts; the oldest fifth of the messages is dropped each time
 	summaryMaxTokens = 4096 // limit for the reply, and at most a quarter of the target
 	transcriptArg    = 97   // bytes of an argument's value in the transcript
 	transcriptResult = 497  // bytes of a result in the transcript
@@ -155,7 +155,7 @@ func summaryPrompt(in *Input, old []*message.Message, previous string) string {
 	return b.String()
 }
 
-// writeTranscript writes one paragraph for each message. An image is only mentioned.
+// writeTranscript writes one paragraph for each message. An image is written as [image].
 func writeTranscript(b *strings.Builder, msgs []*message.Message) {
 	for _, m := range msgs {
 		if _, ok := m.Meta[summaryKey]; ok || m.App != "" {

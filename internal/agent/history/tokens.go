@@ -113,9 +113,9 @@ func (c *Meter) SetOverhead(tokens int) {
 	c.stored = stored{}
 }
 
-// Restored gives the meter the provider's count that is stored with a reply: the input and output
-// tokens, and the estimates for the messages before the reply and for the reply itself. Without
-// that count, a restarted session would have only the uncalibrated estimate until its next reply.
+// Restored gives the meter the provider's token counts that are stored with a reply. before and
+// reply are the estimates for the earlier messages and for the reply. Without the counts, a
+// restarted session would have only the uncalibrated estimate until its next reply.
 func (c *Meter) Restored(input, output, before, reply int) {
 	if input <= 0 {
 		return

@@ -2,10 +2,10 @@ package memory
 
 import "math/bits"
 
-// A sketch has one bit for each number of a vector, which is set if the number is above the average
-// of all memories. If two sketches differ in few bits, their vectors point in a similar direction.
-// Comparing sketches is about fifty times faster than comparing vectors. A search therefore first
-// compares sketches, and then compares only the likeliest vectors exactly.
+// A sketch has one bit for each component of a vector. The bit is set if the component is above its
+// average over all memories. If two sketches differ in few bits, their vectors point in a similar
+// direction. Comparing sketches is about fifty times faster than comparing vectors. A search
+// therefore first compares sketches, and then compares only the likeliest vectors exactly.
 
 const (
 	// sketchFrom is the minimum number of memories for which sketches save time.
@@ -17,7 +17,7 @@ const (
 
 // sketches contains the sketches for one state of the vectors. The zero value contains no sketches.
 type sketches struct {
-	mean  []float64 // average of each number of the stored vectors
+	mean  []float64 // average of each component over the stored vectors
 	words int       // length of one sketch
 	bits  []uint64  // all sketches, one after another
 }

@@ -51,8 +51,8 @@ func (s *Store) embed(ctx context.Context, text string) embedding {
 	return embedding{model, pack(vectors[0])}
 }
 
-// pack stores a unit vector with eight bits per number, preceded by its scale. This takes a quarter
-// of the space and is precise enough for ranking.
+// pack encodes a unit vector with eight bits per component, preceded by its scale. This takes a
+// quarter of the space and is precise enough for ranking.
 func pack(v []float32) []byte {
 	var norm, most float64
 	for _, x := range v {
@@ -84,7 +84,7 @@ func cosine(a, b []byte) float64 {
 }
 
 // dot returns the dot product of two vectors of signed bytes. An int32 can hold 127 * 127 * 100,000
-// dimensions. Processing eight numbers at a time halves the time.
+// dimensions. Processing eight components at a time halves the time.
 func dot(x, y []byte) int32 {
 	var a, b int32
 	for len(x) >= 8 && len(y) >= 8 {
@@ -159,7 +159,7 @@ func (s *Store) loadVectors(ctx context.Context, db *sql.DB,
 	return all, c.sketch, rows.Err()
 }
 
-// twin returns the memory of an owner that has the same meaning under another key, or 0.
+// twin returns the ID of an owner's memory with the same meaning but another key, or 0.
 func (s *Store) twin(ctx context.Context, db *sql.DB, owner, key string, e embedding) int64 {
 	if e.packed == nil {
 		return 0
@@ -177,8 +177,8 @@ func (s *Store) twin(ctx context.Context, db *sql.DB, owner, key string, e embed
 	return 0
 }
 
-// stillTwin returns a memory that had the same meaning a moment ago, or 0 if it no longer does.
-// Another daemon may have changed or deleted the memory, and its ID may have been reused.
+// stillTwin returns twin, or 0 if that memory no longer has the same meaning. Another daemon may
+// have changed or deleted the memory, and its ID may have been reused.
 func stillTwin(ctx context.Context, tx *sql.Tx, twin int64, owner, key string,
 	e embedding) (int64, error) {
 	var packed []byte
@@ -224,7 +224,7 @@ func (s *Store) meaningRank(ctx context.Context, db *sql.DB, q Query, f filter) 
 	return ids
 }
 
-// likeness is the similarity of a memory and a query.
+// likeness is the similarity between a memory and a query.
 type likeness struct {
 	id  int64
 	cos float64

@@ -77,8 +77,8 @@ type Block struct {
 	URI      string    `json:"uri,omitempty"`      // resource
 	Range    *Range    `json:"range,omitempty"`    // resource
 	Call     *ToolCall `json:"call,omitempty"`     // toolCall
-	// ID and Opaque contain data that a provider requires back unchanged with its reasoning (item
-	// ID, signature, encrypted content).
+	// ID and Opaque contain data that must be sent back to the provider unchanged with its
+	// reasoning (item ID, signature, encrypted content).
 	ID     string          `json:"id,omitempty"`
 	Opaque json.RawMessage `json:"opaque,omitempty"`
 }
@@ -264,10 +264,10 @@ func (m *Message) Clone() *Message {
 	return c
 }
 
-// Encoded returns the message's encoding under key. encode creates it at the first use, and the
-// message caches it, so that the history need not be encoded again for each model call. The key
-// must identify the format and everything else that affects the encoding. Encoded is safe for
-// concurrent use.
+// Encoded returns the message's encoding under key. encode creates it on first use, and the message
+// caches it, so that the history need not be encoded again for each model call. The key must
+// identify the format and everything else that affects the encoding. Encoded is safe for concurrent
+// use.
 func (m *Message) Encoded(key string, encode func(*Message) ([]byte, error)) ([]byte, error) {
 	m.derived.mu.Lock()
 	defer m.derived.mu.Unlock()
@@ -284,8 +284,8 @@ func (m *Message) Encoded(key string, encode func(*Message) ([]byte, error)) ([]
 	return b, nil
 }
 
-// Measured returns the message's size in tokens. measure estimates it at the first use, and the
-// message caches it. All callers must use the same measure. Measured is safe for concurrent use.
+// Measured returns the message's size in tokens. measure estimates it on first use, and the message
+// caches it. All callers must use the same measure. Measured is safe for concurrent use.
 func (m *Message) Measured(measure func(*Message) int) int {
 	if n := m.derived.measured.Load(); n > 0 {
 		return int(n - 1)

@@ -84,7 +84,7 @@ func (s *scanner) jsonAt(start, end int) {
 	s.add(low, end, true, []parsed{withArgs(name, raw)})
 }
 
-// Limits for a call written as lines.
+// Limits for a call that is written on several lines.
 const (
 	maxArgsDistance = 10  // maximum number of lines from the name to the arguments
 	maxNameLine     = 200 // in bytes

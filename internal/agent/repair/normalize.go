@@ -248,8 +248,8 @@ func (n *normalizer) newID() string {
 	return randomID()
 }
 
-// randomID returns nine letters and digits. Mistral accepts only this form, and so does every other
-// provider.
+// randomID returns nine letters and digits. Mistral accepts only this form, and all other providers
+// accept it too.
 func randomID() string {
 	const set = "abcdefghijklmnopqrstuvwxyz0123456789"
 	b := make([]byte, 9)

@@ -46,7 +46,7 @@ func parseCalls(text string, known []string, newID func() string) ([]*message.To
 	return calls, cut(text, found)
 }
 
-// markers lists strings. Every text with calls contains at least one of them.
+// markers lists strings. Text that contains a call contains at least one of them.
 var markers = []string{"{", "<function", "<tool", "<invoke", "[TOOL_CALLS]", "<|python_tag|>",
 	"<|tool_call", "<｜tool", "name:", "tool:", "function:"}
 
@@ -256,8 +256,8 @@ func (s *scanner) tool(name string, weak bool) string {
 	return name
 }
 
-// accepted returns the valid parts, in order and without overlap. A weak part is valid only if just
-// calls and white space follow.
+// accepted returns the valid parts, in order and without overlap. A weak part is valid only if
+// nothing but calls and white space follows.
 func (s *scanner) accepted() []found {
 	slices.SortStableFunc(s.found, func(a, b found) int {
 		if a.start != b.start {

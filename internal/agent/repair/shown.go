@@ -49,8 +49,8 @@ func (s *Shown) End() string {
 	return rest
 }
 
-// callGate releases the lines that cannot belong to a call, and holds back the text from the first
-// line that may. It releases the beginning of an incomplete line if no call can begin that way.
+// callGate releases lines until one may belong to a call. It holds back the text from that line on.
+// It releases the beginning of an incomplete line if no call can begin that way.
 type callGate struct {
 	known []string
 	shown strings.Builder // the released text

@@ -98,7 +98,7 @@ func (s *scanner) tag(f *tagForm, start int) int {
 	return end
 }
 
-// maxName limits a name in a tag.
+// maxName limits the length of a name in a tag, in bytes.
 const maxName = 256
 
 // closing finds the end of a form's body and the end of the form itself. A form ends at its closing

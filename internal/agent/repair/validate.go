@@ -36,7 +36,7 @@ const (
 	repetitiveWords  = 10 // minimum length of both replies for a comparison by overlap
 	repetitiveShare  = .8 // share of the shorter reply's words that both have in common
 	reasoningRunes   = 5
-	reasoningVisible = 2 // maximum number of visible words in a reply that is only reasoning
+	reasoningVisible = 2 // a reply that is only reasoning has fewer visible words than this
 )
 
 // Budget counts the replies that were sent back in a turn. The zero value is a full budget. Call

@@ -373,7 +373,7 @@ func retryAfter(header map[string][]string, d detail) time.Duration {
 	return d.Retry
 }
 
-// windowReset returns when the last of Anthropic's exhausted limits is refilled.
+// windowReset returns the time until the last of Anthropic's exhausted limits is reset.
 func windowReset(header map[string][]string) (wait time.Duration) {
 	for _, limit := range []string{"Requests", "Tokens", "Input-Tokens", "Output-Tokens"} {
 		if get(header, "Anthropic-Ratelimit-"+limit+"-Remaining") != "0" {

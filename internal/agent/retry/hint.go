@@ -9,7 +9,7 @@ var hints = map[Kind]string{
 	Quota:           "top up the provider's account, or choose another model",
 	Overloaded:      "the provider is overloaded; try again later, or set fallbackModels",
 	ContextOverflow: "compact the session, start a new one, or set context.window to the model's real size",
-	ContentFilter:   "the provider's content filter refused; rephrase the prompt or choose another model",
+	ContentFilter:   "the provider's content filter was triggered; rephrase the prompt or choose another model",
 	Client:          "check model, provider.baseUrl and the sampling settings",
 	Transient:       "try again; if the error persists, check the network, the proxy and provider.baseUrl",
 	Blank:           "the model returned an empty answer; try again or choose another model",

@@ -13,8 +13,9 @@ const (
 	maxWindow = 100_000_000
 )
 
-// windowWords find the size of the window in an error. The most reliable pattern comes first. They
-// must never match the number of tokens that were sent, which most providers also report.
+// windowWords are patterns that find the window's size in an error. The most reliable pattern comes
+// first. They must never match the number of tokens that were sent, which most providers also
+// report.
 var windowWords = []lazyregexp.Regexp{
 	lazyregexp.New(
 		`(?i)"n_ctx"\s*:\s*(\d+)`,

@@ -16,8 +16,8 @@ import (
 // maxLine bounds one line of a log, in bytes. A longer line is treated as damaged.
 const maxLine = 64 << 20
 
-// indexIfDue writes the index immediately if the user changed data that lists of sessions show. If
-// a turn has ended or much was written since the last index, it writes the index a little later, so
+// indexIfDue writes the index immediately if the user changed data that session lists show. If a
+// turn has ended or much was written since the last index, it writes the index a little later, so
 // that the end of a turn is not delayed.
 func (s *Session) indexIfDue(records []agent.Record) {
 	soon := s.size-s.index.size > indexEvery

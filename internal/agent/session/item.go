@@ -44,7 +44,7 @@ type storedCall struct {
 	Locations  []tool.Location `json:"locations,omitempty"`
 }
 
-// textRef is a part of a message's text. If Len is 0, it is the whole text.
+// textRef refers to a part of a message's text. If Len is 0, it refers to the whole text.
 type textRef struct {
 	ID  string `json:"id"`
 	Off int    `json:"off,omitempty"`

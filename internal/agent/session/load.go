@@ -313,7 +313,7 @@ func (r *reader) turn(t *agent.Turn) {
 	r.out.Turns = append(r.out.Turns, *t)
 }
 
-// intern replaces equal strings in messages by one shared string, to save memory.
+// intern replaces equal strings in messages with one shared string, to save memory.
 func (r *reader) intern(m *message.Message) {
 	for _, s := range []*string{(*string)(&m.Role), &m.Model, &m.TurnID, &m.Author,
 		(*string)(&m.Source), (*string)(&m.Stop), &m.Name} {

@@ -35,7 +35,7 @@ var (
 	)
 	// ErrChanged reports that another process has written the session since it was loaded. The
 	// caller must load it again.
-	ErrChanged = errors.New("the session was changed by another agent-lsp since it was loaded")
+	ErrChanged = errors.New("another agent-lsp has changed the session since it was loaded")
 	// ErrFull reports that the log has reached MaxBytes.
 	ErrFull = errors.New("the session has reached its maximum size; start a new one or fork it")
 	// ErrUnknown reports that no session with that ID is stored (wire code 1002).

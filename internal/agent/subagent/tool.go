@@ -111,8 +111,8 @@ func New(o Options) *Tool {
 	return t
 }
 
-// At returns the tool for a session at that depth, with its own limits and agents. It returns nil
-// if the session may not call sub-agents.
+// At returns the tool for a session at the given depth, with its own limits and agents. It returns
+// nil if the session may not call sub-agents.
 func (t *Tool) At(depth int, l Limits, agents func() []Agent) *Tool {
 	l = l.orDefaults()
 	if depth >= l.MaxDepth {

@@ -9,8 +9,8 @@ import (
 )
 
 // Decode decodes the call's arguments into a struct. The parameter is a pointer to the struct.
-// Decode matches keys with json tags. It decodes JSON only for a call that did not pass the
-// registry. A type that models write in more than one form implements mapstructure.Unmarshaler.
+// Decode matches keys with json tags. It decodes JSON only for a call that did not go through the
+// registry. A type with more than one JSON form implements mapstructure.Unmarshaler.
 func (c *Call) Decode(into any) error {
 	object, err := c.object()
 	if err != nil {

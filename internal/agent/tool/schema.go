@@ -42,7 +42,7 @@ func newSchema(spec Spec) *schema {
 	return &schema{given: spec.ParamAliases, bare: spec.BareItems, text: spec.Schema}
 }
 
-// load reads the schema at its first use, because most tools are never called in a session.
+// load reads the schema on first use, because most tools are never called in a session.
 func (a *schema) load() {
 	a.aliases = make(map[string]string, len(a.given))
 	for other, real := range a.given {
@@ -158,7 +158,7 @@ func encodeArgs(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// rename replaces aliases of parameters, and names in a different case, by the real names.
+// rename replaces aliases of parameters, and names in a different case, with the real names.
 func (a *schema) rename(args map[string]any, w *argWalk) {
 	for name, v := range args {
 		if _, ok := a.root.Properties[name]; ok {
@@ -245,7 +245,7 @@ func (w *argWalk) object(s *jsonschema.Schema, obj map[string]any, path string) 
 		case ok:
 			w.property(s, p, obj, name, path)
 		case isFalse(s.AdditionalProperties) && len(s.PatternProperties) == 0:
-			w.problem(join(path, name), "unknown parameter; known are %s",
+			w.problem(join(path, name), "unknown parameter; the known parameters are %s",
 				strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", "))
 		case s.AdditionalProperties != nil && len(s.PatternProperties) == 0:
 			obj[name] = w.value(s.AdditionalProperties, obj[name], join(path, name))

@@ -34,7 +34,7 @@ func TestArgumentPipeline(t *testing.T) {
 "count": must be integer, got string
 "mode": must be one of ["fast","slow"], got "odd"
 "nested.x": missing required parameter (number)
-"zz": unknown parameter; known are count, force, mode, nested, path, tags`},
+"zz": unknown parameter; the known parameters are count, force, mode, nested, path, tags`},
 		{`{"path":"a","tags":"[1,"}`, `"tags": must be array, got string; it looks like JSON ` +
 			`inside a string: send the value itself`},
 		{`[]`, `the arguments must be a JSON object, got array`},

@@ -58,7 +58,7 @@ type Spec struct {
 	Bounded   bool   // the tool's actions have their own time limits, as in a sub-agent
 	Source    string // "builtin", "mcp:<server>", …
 	Deferred  bool   // the model gets only its name until it is loaded
-	// Timeout is the tool's own time limit if above zero. The smaller one of Timeout and
+	// Timeout is the tool's own time limit if above zero. The smaller of Timeout and
 	// Step.ToolTimeout applies.
 	Timeout time.Duration
 	// MaxResult limits the bytes of a result that the model gets. 0 means the engine's default. A

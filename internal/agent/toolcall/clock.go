@@ -75,7 +75,7 @@ func (k *Clock) Pause() (resume func()) {
 	})
 }
 
-// stop prevents further reports by the clock.
+// stop stops the clock permanently, so that it no longer calls up or gone.
 func (k *Clock) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

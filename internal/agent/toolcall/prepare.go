@@ -24,7 +24,7 @@ func Errorf(format string, args ...any) *tool.Result {
 // Prepare decodes and checks call.Args, replaces them with the corrected arguments, and lets the
 // tool read them. All fields of the returned Prepared are set, except fields for which the zero
 // value has a meaning. If the arguments are wrong, the Result explains why, and call is unchanged.
-// A panic of the tool becomes an error.
+// A panic in the tool becomes an error.
 func Prepare(
 	ctx context.Context,
 	entry *tool.Entry,
@@ -61,7 +61,7 @@ func Unparsed(name, problem, raw string) *tool.Result {
 		"Send the call again with a valid JSON object.", name, problem, tool.Quote(raw))
 }
 
-// Unknown returns the result of a call of a tool that is not registered.
+// Unknown returns the result of a call to a tool that is not registered.
 func Unknown(name string, known []string) *tool.Result {
 	list := strings.Join(known, ", ")
 	if name == Unnamed {

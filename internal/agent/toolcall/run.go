@@ -31,12 +31,12 @@ const (
 	CancelledText = "Tool execution cancelled."
 )
 
-// errTimeout is the cause of a tool's context that ran out of time.
+// errTimeout is the cancellation cause of a tool's context when the time limit is reached.
 var errTimeout = fmt.Errorf("the tool's time is up: %w", context.DeadlineExceeded)
 
-// Timeout returns the smaller one of the tool's own limit and the general limit. A result of 0
-// means no limit. A general limit of 0 means DefaultTimeout, and a negative one means no limit. The
-// general limit does not apply to a bounded tool.
+// Timeout returns the smaller of the tool's own limit and the general limit. A result of 0 means no
+// limit. A general limit of 0 means DefaultTimeout, and a negative one means no limit. The general
+// limit does not apply to a bounded tool.
 func Timeout(spec *tool.Spec, general time.Duration) time.Duration {
 	own := spec.Timeout
 	switch {

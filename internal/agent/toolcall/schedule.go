@@ -40,8 +40,8 @@ type Scheduled interface {
 
 // Schedule decides when the calls of one reply run (protocol 6.2). Consecutive calls that only read
 // run together. Edits of different files wait for the user together. Edits of the same file run one
-// after the other. A call that reads files between two edits divides them only if it and one of
-// them concern the same file. Every other call runs alone. Calls start in their order.
+// after the other. A read between edits waits for earlier edits of its files, and later edits of
+// these files wait for the read. Every other call runs alone. Calls start in their order.
 type Schedule struct {
 	calls    []Scheduled
 	slots    []*Slot
