@@ -8,7 +8,7 @@ import (
 
 // Deferred tools. A tool with defer_loading is not part of the cached prefix. It appears in the
 // conversation where a tool_reference names it, so that the prompt cache stays valid when a search
-// loads tools. If a compaction drops the search's result, its tools are sent in front of the
+// loads tools. If a compaction drops the search's result, its tools are sent before the
 // conversation.
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-use-with-prompt-caching
 
@@ -40,7 +40,7 @@ func (c *call) searchResult(m *message.Message) []byte {
 	return append(b, "]}"...)
 }
 
-// split divides the tools into those in front of the conversation and those that a search loaded.
+// split divides the tools into those sent before the conversation and those that a search loaded.
 func (c *call) split() (front, loaded []agent.ToolSpec) {
 	for _, t := range c.Req.Tools {
 		if c.loaded.Has(t.Name) {

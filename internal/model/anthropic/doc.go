@@ -3,5 +3,5 @@
 // The package is a thin adapter over package modelhttp. It writes the request (encode.go,
 // messages.go), sets the cache marks (messages.go), chooses the form of thinking (thinking.go) and
 // reads the stream (decode.go). message.Block.Opaque stores thinking blocks and other blocks that
-// the API requires back (see keep.go). Start at New.
+// must be sent back to the API (see keep.go). Start at New.
 package anthropic

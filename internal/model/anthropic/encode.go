@@ -8,8 +8,8 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// mark ends a prefix that the service caches. A request may have four of them: one after the tools,
-// one after the system prompt, and two in the conversation (see messages.go).
+// mark marks the end of a prefix that the service should cache. A request may contain four marks:
+// one after the tools, one after the system prompt, and two in the conversation (see messages.go).
 const mark = `,"cache_control":{"type":"ephemeral"}`
 
 // encode writes the body of a request. The encoding of each message is cached for later requests.
@@ -90,12 +90,12 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 		return b
 	}
 	if s.Temperature != nil && *s.Temperature > 1 {
-		c.Notice(fmt.Sprintf("%s accepts a temperature from 0 to 1: %g is not sent", c.Model,
+		c.Notice(fmt.Sprintf("%s accepts a temperature from 0 to 1, so %g is not sent", c.Model,
 			*s.Temperature))
 		s.Temperature = nil
 	}
 	if g, _ := generationOf(c.Model); s.Temperature != nil && s.TopP != 0 && g.atLeast(4, 1) {
-		c.Notice(c.Model + " accepts temperature or topP, but not both: topP is not sent")
+		c.Notice(c.Model + " accepts temperature or topP, but not both, so topP is not sent")
 		s.TopP = 0
 	}
 	b = modelhttp.AppendOptional(b, "temperature", s.Temperature)

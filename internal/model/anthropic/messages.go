@@ -103,7 +103,8 @@ func (c *call) arrange(see bool) error {
 	return nil
 }
 
-// tellSaid adds the remaining text of the searches whose results are in the current run.
+// tellSaid adds the text that tool searches returned in addition to tools. It is called after a
+// series of consecutive tool results.
 func (c *call) tellSaid() {
 	for _, blocks := range c.said {
 		c.add(nil, blocks)

@@ -118,7 +118,8 @@ type call struct {
 	entries    []entry           // the request's messages
 	blockLists [][]byte          // encodings of the sent messages of the history
 	loaded     *modelhttp.Loaded // nil if the endpoint does not support deferred tools
-	// said contains the remaining texts of searches, which follow the run of results.
+	// said contains text that tool searches returned in addition to tools. It is sent after the
+	// consecutive tool results.
 	said [][]byte
 }
 

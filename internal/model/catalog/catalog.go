@@ -14,7 +14,7 @@ import (
 type Model struct {
 	Name   string
 	Window int // in tokens
-	Reply  int // in tokens; a reply limit that the model accepts, but not the largest one
+	Reply  int // in tokens; a reply limit that the model accepts, not necessarily the largest one
 	Price  Price
 	Vision bool
 	// Levels lists the thinking levels that the model accepts, named as in the setting thinking. It

@@ -11,8 +11,8 @@ import (
 )
 
 // data is the content of the module charm.land/catwalk, as text that needs no decoding. Reading the
-// module's own JSON would take longer than the rest of a first prompt. To write data, run go test
-// ./internal/model/catalog -update.
+// module's own JSON would take longer than the rest of a first prompt. To regenerate data, run go
+// test ./internal/model/catalog -update.
 //
 //go:embed models.txt
 var data string

@@ -21,9 +21,9 @@ var revision = lazyregexp.New(`-v\d+(-\d+)?$`)
 // punctuation unifies the punctuation that providers write differently in the same name.
 var punctuation = strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-", " ", "-")
 
-// plainName returns a normalized name, which is the same for all spellings of a model by different
-// providers. It is "claude-sonnet-4-5" for "anthropic/claude-sonnet-4.5",
-// "claude-sonnet-4-5-20250929" and "us.anthropic.claude-sonnet-4-5-20250929-v1:0".
+// plainName returns a normalized name, which is the same for all providers' spellings of a model's
+// name. It is "claude-sonnet-4-5" for "anthropic/claude-sonnet-4.5", "claude-sonnet-4-5-20250929"
+// and "us.anthropic.claude-sonnet-4-5-20250929-v1:0".
 func plainName(id string) string {
 	name := BaseName(id)
 	if i := strings.LastIndex(name, "anthropic."); i >= 0 {

@@ -10,14 +10,14 @@ import (
 // Answer is a usable answer, which is neither an error nor an HTML page. Either Whole or Events is
 // set.
 type Answer struct {
-	Response *http.Response // the body must not be read from it
+	Response *http.Response // its body must not be read
 	Whole    []byte         // a JSON document
 	Events   *Events        // an event stream
 
 	body io.ReadCloser
 }
 
-// Send sends r with the call's body and key and the client's headers and query.
+// Send sends r with the call's body and key, and with the client's headers and query.
 func (c *Call) Send(r *http.Request) (*Answer, error) {
 	c.prepare(r)
 	c.watch.start(c.Client.Options.FirstByteTimeout)

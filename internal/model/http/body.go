@@ -83,8 +83,8 @@ func dial(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Co
 }
 
 // gatherConn writes the rest of a body with writev, without copying it. net/http passes a body to
-// the connection directly if its length is known. Other content and TLS connections are copied as
-// usual.
+// the connection directly if its length is known. Other content, and everything on TLS connections,
+// is copied as usual.
 type gatherConn struct {
 	net.Conn // a TCP connection; net/http needs no other methods
 	tcp      *net.TCPConn

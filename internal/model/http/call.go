@@ -17,8 +17,8 @@ import (
 // goroutine.
 type Call struct {
 	Client  *Client
-	Model   string            // model for errors and prices; "" if the request concerns no model
-	Req     *agent.Request    // nil if the request concerns no model
+	Model   string            // model for errors and prices; "" if the request is not a model call
+	Req     *agent.Request    // nil if the request is not a model call
 	On      func(agent.Delta) // counts each delta of the reply and forwards it
 	Builder BodyBuilder       // collects the encodings for Body
 	Ctx     context.Context   // context of the request; it ends when the call ends

@@ -87,7 +87,7 @@ func InputTokens(req *agent.Request) int {
 // TextFile returns the text that represents a text file in a prompt.
 func TextFile(b *message.Block) string { return b.Name + ":\n```\n" + string(b.Data) + "\n```" }
 
-// NoImage returns the text that replaces an image if the model cannot see images.
+// NoImage is the text that replaces an image if the model cannot see images.
 const NoImage = "[an image was here; this model cannot see images]"
 
 // HasImage reports whether a message contains an image.

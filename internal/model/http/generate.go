@@ -142,8 +142,8 @@ func (c *Call) Abilities() (see, call bool, err error) {
 	return see, call, nil
 }
 
-// budgets maps thinking levels to numbers of tokens, for APIs that require a number if the request
-// sets none.
+// budgets maps thinking levels to numbers of tokens. It is used if an API requires a number and the
+// request does not set one.
 var budgets = map[string]int{
 	"minimal": 1024,
 	"low":     2048,

@@ -10,8 +10,8 @@ const (
 )
 
 // OutputLimit returns the limit on a reply's tokens. If the request sets no limit, OutputLimit
-// returns the argument derived, or less if the model or the free part of the window requires it. 0
-// leaves the limit to the provider.
+// returns the argument derived, or less if the model or the free part of the window requires it. A
+// result of 0 leaves the limit to the provider.
 func (c *Call) OutputLimit(derived int) int {
 	req := c.Req
 	info := c.Client.Info(c.Model)

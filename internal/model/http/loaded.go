@@ -63,9 +63,9 @@ func (d *Loaded) Found(m *message.Message) bool {
 // At returns the tools that a search has loaded and no earlier search had loaded.
 func (d *Loaded) At(m *message.Message) []*agent.ToolSpec { return d.at[m] }
 
-// Said returns the text of a search in addition to the tools that it loaded. It may report that
-// nothing was found, that a name is unknown, or that the search was skipped or interrupted. Said
-// returns "" if there is no such text.
+// Said returns the text of a search's result, or "" if the loaded tools are the whole result. The
+// text may report that nothing was found, that a name is unknown, or that the search was skipped or
+// interrupted.
 func (d *Loaded) Said(m *message.Message) string {
 	if len(d.at[m]) > 0 && len(d.at[m]) == len(agent.Activated(m)) && !m.IsError {
 		return ""

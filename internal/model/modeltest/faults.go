@@ -69,7 +69,7 @@ func (a *API) Faults() []Fault {
 func (a *API) connectionFaults() []Fault {
 	text, call := a.Begin+a.Text, a.Begin+a.Call
 	return []Fault{
-		{Name: "resets at once", Serve: Reset, Kind: retry.Transient},
+		{Name: "resets immediately", Serve: Reset, Kind: retry.Transient},
 		{Name: "stalls before the answer", Serve: Stall, Kind: retry.StreamIdle},
 		{Name: "stalls after the headers", Serve: Then("", Stall), Kind: retry.StreamIdle},
 		{Name: "stalls in the text", Serve: Then(text, Stall), Kind: retry.StreamIdle},
@@ -109,13 +109,13 @@ func (a *API) streamFaults() []Fault {
 		{Name: "sends comments after its end", Serve: Then(a.Sound(), Repeat(": ping\n\n")),
 			Text: text},
 		{Name: "repeats its end", Serve: Say(200, SSE, a.Sound()+a.End+a.Done), Text: text},
-		{Name: "repeats all of it behind its end", Serve: Say(200, SSE, a.Sound()+a.Sound()),
+		{Name: "repeats the whole stream after its end", Serve: Say(200, SSE, a.Sound()+a.Sound()),
 			Text: text},
 		{Name: "comments before and between",
 			Serve: Say(200, SSE, comments+a.Begin+a.Text+comments+a.Rest+a.End+a.Done), Text: text},
 		{Name: "10 MB delta", Serve: Say(200, SSE, whole(big)), Text: big},
 		{Name: "longer than allowed", Serve: Say(200, SSE, whole(big+big)), Kind: retry.Client},
-		{Name: "events that are no JSON", Serve: Say(200, SSE, "data: hello\n\n"+a.Done),
+		{Name: "events that are not JSON", Serve: Say(200, SSE, "data: hello\n\n"+a.Done),
 			Kind: retry.Truncated},
 		{Name: "error as first event",
 			Serve: Say(200, SSE, `data: { "error": {"message":"busy","code":503}}`+"\n\n"),
@@ -257,7 +257,7 @@ func checkFault(t *testing.T, m agent.Model, f *Fault, noStream bool) {
 		t.Errorf("%s: the message %q does not begin with %q", name, e.Message, f.Says)
 	case e.Message == "" || e.Hint == "" || strings.Contains(e.Error(), "sk-secret") ||
 		strings.Contains(e.Error(), "<"):
-		t.Errorf("%s: bad words: %q hint %q", name, e.Message, e.Hint)
+		t.Errorf("%s: unsuitable message %q with hint %q", name, e.Message, e.Hint)
 	}
 }
 

@@ -76,7 +76,7 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // once is a model that works normally except for one call, which the faulty model answers. It
-// counts the calls itself, because on a busy machine the client may give up a call before the call
+// counts the calls itself, because on a busy machine the client may abandon a call before the call
 // reaches the provider.
 type once struct {
 	agent.Model

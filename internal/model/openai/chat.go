@@ -354,7 +354,8 @@ func (g *gathered) block() message.Block {
 		Call: modelhttp.ToolCall(g.id, g.name, string(g.args.Text))}
 }
 
-// attachDetails stores data in the first reasoning block that must be sent back to OpenRouter.
+// attachDetails stores the reasoning_details, which must be sent back to OpenRouter, in the first
+// reasoning block.
 func (d *chatDecoder) attachDetails(msg *message.Message) {
 	if len(d.details) == 0 {
 		return

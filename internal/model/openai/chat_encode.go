@@ -107,7 +107,7 @@ func (c *call) chatMessages(b []byte, k can) ([]byte, error) {
 	key := c.cacheKeyOf(APIChat, k)
 	encode := func(m *message.Message) ([]byte, error) { return c.chatMessage(m, k), nil }
 	var last message.Role
-	var pending []*message.Message // results with images, which are sent after the run of results
+	var pending []*message.Message // results with images, which are sent after consecutive results
 	for _, m := range c.Req.Messages {
 		if modelhttp.Skipped(m) {
 			continue
@@ -308,7 +308,7 @@ func (c *call) chatCall(b []byte, p *message.Block, own bool) []byte {
 	return append(b, '}')
 }
 
-// chatReasoning appends the reasoning that the provider requires back.
+// chatReasoning appends the reasoning that must be sent back to the provider.
 func (c *call) chatReasoning(b []byte, m *message.Message, calls bool) []byte {
 	if m.Model != c.Model {
 		return b

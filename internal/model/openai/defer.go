@@ -71,7 +71,7 @@ func (c *call) searchOutput(b []byte, k can, d *modelhttp.Loaded, m *message.Mes
 	return append(b, ']', '}')
 }
 
-// said returns a message with the text of a search that the search's result cannot contain. It
+// said returns a message with text from a search that the search's result item cannot contain. It
 // returns nil if there is no such text.
 func said(d *modelhttp.Loaded, m *message.Message) []byte {
 	text := d.Said(m)

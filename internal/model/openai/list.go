@@ -80,9 +80,9 @@ func (c *call) list() ([]agent.ModelInfo, error) {
 	return list, nil
 }
 
-// readWhole reads an answer that is not a stream. err is the error from go-openai, which expects
-// only the event stream that Do made of the answer. readWhole uses the original answer, including
-// the fields that go-openai's type lacks.
+// readWhole reads an answer that is not a stream. err is the error from go-openai, which can read
+// only the event stream that Do created from the answer. readWhole uses the original answer,
+// including the fields that go-openai's type lacks.
 func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
 	whole := c.Whole()
 	switch {

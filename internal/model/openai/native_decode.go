@@ -180,8 +180,8 @@ func (d *responsesDecoder) shell(i int, w *responsesItem, done bool) {
 	}
 }
 
-// timeoutArg returns the timeout as an argument of bash, in seconds. From 1000 s on it stays in
-// milliseconds, because bash interprets a number above its maximum as milliseconds.
+// timeoutArg returns the timeout as an argument of bash, in seconds. A timeout of 1000 s or more
+// stays in milliseconds, because bash interprets a number above its maximum as milliseconds.
 func timeoutArg(ms int) string {
 	if ms <= 0 {
 		return ""

@@ -35,7 +35,7 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 	if d != nil {
 		key += "/" + searchItem
 	}
-	var after []byte // output that follows the run of results
+	var after []byte // output that is sent after the consecutive results
 	var native nativeResults
 	var forms []byte // the forms of the message's calls
 	encode := func(m *message.Message) ([]byte, error) {

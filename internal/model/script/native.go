@@ -118,7 +118,7 @@ func (r *responsesRequest) shellText(w *wireItem) (text string, err error) {
 		}
 	}
 	if json.Unmarshal(w.Output, &parts) != nil || len(parts) == 0 {
-		return "", invalid("output is %s: it is a list of stdout, stderr and outcome", w.Output)
+		return "", invalid("output is %s, but it must be a list of stdout, stderr and outcome", w.Output)
 	}
 	var a shellAction
 	for j := range r.Input {
@@ -128,9 +128,9 @@ func (r *responsesRequest) shellText(w *wireItem) (text string, err error) {
 	}
 	switch {
 	case len(parts) != len(a.Commands):
-		return "", invalid("%d outputs of %d commands", len(parts), len(a.Commands))
+		return "", invalid("%d outputs for %d commands", len(parts), len(a.Commands))
 	case a.MaxOutput != nil && (w.MaxOutput == nil || *w.MaxOutput != *a.MaxOutput):
-		return "", invalid("max_output_length must be that of the call, %d", *a.MaxOutput)
+		return "", invalid("max_output_length must be %d, the value in the call", *a.MaxOutput)
 	}
 	for _, p := range parts {
 		exits := p.Outcome.Type == "exit" && p.Outcome.ExitCode != nil

@@ -166,7 +166,7 @@ func (r *responsesRequest) found(v *view, w *wireItem) {
 	for _, t := range w.Tools {
 		if names = append(names, t.Name); !t.Defer ||
 			strings.Contains(" "+v.tools, " "+t.Name+" ") {
-			v.wrong = invalid("tool_search_output of call %q: %q has no defer_loading, or is there already", w.CallID, t.Name)
+			v.wrong = invalid("tool_search_output of call %q: %q has no defer_loading, or is already loaded", w.CallID, t.Name)
 		}
 		v.tools += t.Name + " "
 	}

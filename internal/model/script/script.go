@@ -258,7 +258,7 @@ func (s *Script) take(v *view) (*step, error) {
 		s.next++
 	}
 	if s.next >= len(s.steps) {
-		return nil, &mismatch{fmt.Sprintf("the script has no more replies: it has %d, and this is another call", len(s.steps))}
+		return nil, &mismatch{fmt.Sprintf("the script has only %d replies, but the model was called again", len(s.steps))}
 	}
 	return &s.steps[s.next], s.steps[s.next].play(v)
 }

@@ -239,13 +239,14 @@ func (p *player) rawAnswer() bool {
 	return true
 }
 
-// stall stops sending and keeps the connection open until the client leaves or the server ends.
+// stall stops sending and keeps the connection open until the client disconnects or the server
+// ends.
 func (p *player) stall() {
 	_ = http.NewResponseController(p.w).Flush()
 	<-p.r.Context().Done()
 }
 
-// pause waits for the step's delay, or until the client leaves.
+// pause waits for the step's delay, or until the client disconnects.
 func (p *player) pause() {
 	if p.delay <= 0 {
 		return
