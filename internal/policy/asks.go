@@ -193,9 +193,9 @@ func (a *asks) showBatch(open []*pending) {
 }
 
 // await asks the question and waits for the decision or for the end of the call. The decision is
-// nil if a grant made in the meantime answers the question. The call's item reports that it is
-// waiting before the question is shown. The last question of a batch to report this releases the
-// others, so every question must be queued by then.
+// nil if a grant made in the meantime answers the question. Before the question is shown, the
+// call's item reports that the call is waiting. The last question of a batch to report this
+// releases the others, so every question must be queued by then.
 func (a *asks) await(p *pending, queue string) (*tool.Decision, error) {
 	defer p.end()
 	if a.separately() {

@@ -89,7 +89,7 @@ func (e Environment) filter(inherited func(name string) bool) []string {
 	return out
 }
 
-// canonical returns a name as it is spelled in the lists. Windows ignores its case.
+// canonical returns a name as it is spelled in the lists. On Windows, case does not matter.
 func canonical(name string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToUpper(name)

@@ -171,8 +171,8 @@ func standardPlace(s string) bool {
 	return false
 }
 
-// otherForms returns other forms of a command, which deny rules match: the plain name, git without
-// its options and, for programs that start others, each suffix of the line.
+// otherForms returns other forms of a command that deny rules also match: the plain name, git
+// without its options and, for programs that start others, each suffix of the line.
 func otherForms(args []arg) [][]string {
 	name := commandName(args[0].text)
 	if name == args[0].text && name != "git" && !launchers[name] {

@@ -32,7 +32,7 @@ func dangerous(name string, args []arg) string {
 		return dangerousGit(args)
 	case "docker", "podman":
 		if anyText(args, "prune", "--privileged", "rmi") {
-			return name + " deletes files that cannot be restored, or  reaches beyond the workspace"
+			return name + " deletes files that cannot be restored, or reaches beyond the workspace"
 		}
 	case "npm", "yarn", "pnpm", "cargo", "gem", "twine", "poetry":
 		if anyText(args, "publish", "unpublish", "upload", "yank") {

@@ -170,8 +170,8 @@ func (e *Engine) check(req *tool.ApprovalRequest) verdict {
 	return v
 }
 
-// runFiles returns the hashes of the workspace files that a command runs by their paths. The keys
-// are the paths.
+// runFiles returns the hashes of the workspace files that a command runs by path. The keys are the
+// paths.
 func (e *Engine) runFiles(req *tool.ApprovalRequest) map[string]string {
 	if !strings.Contains(req.Subject.Command, "/") {
 		return nil

@@ -35,7 +35,7 @@ type Grant struct {
 	Root     string   `json:"root,omitempty"`    // the workspace, for ScopeAlways
 	Uses     int      `json:"uses"`
 	// Files contains the hashes, at the time of the grant, of the workspace files that the command
-	// runs by their paths. The keys are the paths. If a file changes, a new grant is needed.
+	// runs by path. The keys are the paths. If a file changes, a new grant is needed.
 	Files     map[string]string `json:"files,omitempty"`
 	CreatedAt time.Time         `json:"createdAt"`
 }

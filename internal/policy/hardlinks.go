@@ -16,7 +16,7 @@ func SecretIn(roots []string, path string) bool {
 // maxSearched bounds how many files are examined to find the other names of one file.
 const maxSearched = 50_000
 
-var errSearched = errors.New("enough files were looked at")
+var errSearched = errors.New("too many files to search")
 
 // linkedSecret returns the secret file in the roots to which a path is a hard link, or "" if there
 // is none. It skips installed packages, because package managers create many hard links.

@@ -68,8 +68,8 @@ type TrustQuestion struct {
 	Allow, Reject string // labels of the answers
 }
 
-// TrustSettings returns the question whether workspace settings may loosen the agent's permissions.
-// The parameter what lists these settings.
+// TrustSettings returns the question of whether workspace settings may loosen permissions. The
+// parameter what lists these settings.
 func TrustSettings(session, root, what string) TrustQuestion {
 	return TrustQuestion{
 		Request: tool.ApprovalRequest{SessionID: session}, Root: root, What: what,

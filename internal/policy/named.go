@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// maxFolders bounds the folders that a command may be in after several cd commands.
+// maxFolders bounds the number of folders that a command may be in after several cd commands.
 const maxFolders = 8
 
 // named reports whether rules name everything that a command does. It is used if no sandbox
@@ -156,9 +156,9 @@ func resolved(path string) string {
 	}
 }
 
-// directFiles returns the hashes of the files in the roots that a command runs by their paths. The
-// keys are the paths. The hash is "" if a file cannot be read. ok is false if the script changes
-// its folder before it runs a file by path, because it is then unknown which file runs.
+// directFiles returns the hashes of the files in the roots that a command runs by path. The keys
+// are the paths. The hash is "" if a file cannot be read. ok is false if the script changes its
+// folder before it runs a file by path, because it is then unknown which file runs.
 func (s Settings) directFiles(
 	sub *tool.Subject,
 	c Classification,

@@ -110,8 +110,8 @@ type verdict struct {
 	// secrets lists the resolved paths of the secret files that a command names. If the command is
 	// allowed, it may read these files.
 	secrets []string
-	// files contains the hashes of the files in the roots that the command runs by their paths. The
-	// keys are the paths.
+	// files contains the hashes of the files in the roots that the command runs by path. The keys
+	// are the paths.
 	files map[string]string
 }
 

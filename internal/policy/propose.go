@@ -6,8 +6,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// subcommands maps each program whose first words determine what it does to the number of words
-// that a pattern includes.
+// subcommands lists programs whose effect depends on their first words. The value is the number of
+// words that a pattern includes.
 var subcommands = map[string]int{
 	"git": 1, "go": 1, "cargo": 1, "npm": 1, "pnpm": 1, "yarn": 1, "bun": 1, "deno": 1, "make": 1,
 	"just": 1, "pip": 1, "pip3": 1, "uv": 1, "poetry": 1,

@@ -54,9 +54,8 @@ var processFiles = setOf("environ mem maps smaps fd fdinfo map_files cwd root au
 
 func ofProcess(name string) bool { return processFiles[name] }
 
-// namesSecretFile returns the file named by an argument that usually contains secrets. The argument
-// may be the path itself, the value of an option or of dd, or a file in a revision of git
-// (HEAD:.env).
+// namesSecretFile returns the secret file that an argument names, or "". The argument may be the
+// path itself, the value of an option or of dd, or a file in a revision of git (HEAD:.env).
 func namesSecretFile(text string) string {
 	value := text[strings.IndexByte(text, '=')+1:]
 	stored := text[strings.LastIndexByte(text, ':')+1:]

@@ -136,8 +136,8 @@ func sedSubstitute(s string) (rest string, ok bool) {
 	return strings.TrimLeft(s, "gpiIM0123456789"), true
 }
 
-// awkArgs accepts a program on the command line that contains no word or character with which awk
-// writes files or runs commands.
+// awkArgs accepts an awk program on the command line if it contains no word or character that makes
+// awk write files or run commands.
 func awkArgs(args []arg) string {
 	for i := 0; i < len(args); i++ {
 		a := args[i]

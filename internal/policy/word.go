@@ -171,7 +171,7 @@ func (w *walker) param(p *syntax.ParamExp) {
 func (w *walker) expansion(p *syntax.ParamExp) {
 	switch p.Exp.Op {
 	case syntax.OtherParamOps:
-		w.opaque("it expands a variable with @, which can run commands")
+		w.opaque("it expands a variable with an @ operator, which can run commands")
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
 		if p.Param != nil {
 			w.setsVariable(p.Param.Value)

@@ -79,13 +79,13 @@ func (o options) skip(args []arg) (int, string) {
 			return i, ""
 		case strings.HasPrefix(a.text, "--"):
 			if !o.knowsLong(a.text[2:]) {
-				return i, "has the option " + a.text + ", which is not read"
+				return i, "has the option " + a.text + ", which is not analyzed"
 			}
 		case o.numbers && isNumber(a.text[1:]):
 		default:
 			value, ok := o.cluster(a.text[1:])
 			if !ok {
-				return i, "has the option " + a.text + ", which is not read"
+				return i, "has the option " + a.text + ", which is not analyzed"
 			}
 			if value {
 				i++
@@ -223,7 +223,7 @@ func (w *walker) shell(args []arg, assigns []string) {
 				return
 			}
 		case a.text[:min(1, len(a.text))] == "-" || a.text == "":
-			w.opaque(args[0].text + " has the option " + a.text + ", which is not read")
+			w.opaque(args[0].text + " has the option " + a.text + ", which is not analyzed")
 			return
 		default: // a script file
 			p := part(args, assigns, Mutates, "it runs the script "+a.text)

@@ -8,5 +8,5 @@
 // agent-lsp's own sandbox, the command itself cannot open Unix sockets. In other sandboxes, it
 // could at most offer one more listener.
 //
-// Start at Proxy.Begin. Run.ServeHTTP decides about one request.
+// Start at Proxy.Begin. Run.ServeHTTP handles one request.
 package proxy

@@ -115,7 +115,7 @@ func (p *Proxy) serve(conn *net.UnixConn) {
 	}()
 	token, l, err := receive(conn)
 	if err != nil {
-		p.opts.Log.Warn("a sandbox offered the proxy no listener", "error", err)
+		p.opts.Log.Warn("a sandbox did not offer the proxy a listener", "error", err)
 		return
 	}
 	if l == nil {

@@ -71,7 +71,7 @@ func (r *Run) Token() string { return r.token }
 func (r *Run) attach(l net.Listener) bool {
 	server := &http.Server{
 		Handler: r, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog:    log.New(io.Discard, "", 0), // the log does not report bad requests
+		ErrorLog:    log.New(io.Discard, "", 0), // bad requests are not logged
 		BaseContext: func(net.Listener) context.Context { return r.ctx },
 	}
 	r.mu.Lock()

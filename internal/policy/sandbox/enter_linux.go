@@ -162,7 +162,7 @@ func allowBelow(ruleset int, path string, rights uint64) error {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return fmt.Errorf("looking at %s for the sandbox: %w", path, err)
+		return fmt.Errorf("examining %s for the sandbox: %w", path, err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= fsFile

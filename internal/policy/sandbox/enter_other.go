@@ -16,7 +16,7 @@ func DropTracing() error { return nil }
 // CommandAttr does nothing: the command needs no attributes on this system.
 func (p *Plan) CommandAttr(*syscall.SysProcAttr) {}
 
-// Enter does nothing on this system. sandbox-exec works by its prefix.
+// Enter does nothing on this system, where the plan's prefix confines the command.
 func (p *Plan) Enter() error { return nil }
 
 // Dial opens no connection on this system. It returns -1.

@@ -15,7 +15,7 @@ type Proxy struct {
 	Run    Traffic `json:"-"`
 }
 
-// Traffic is what the proxy does for one command.
+// Traffic is one command's use of the proxy.
 type Traffic interface {
 	// Waited returns how long the command waited for the user's answers about hosts.
 	Waited() time.Duration

@@ -22,7 +22,7 @@ type guards struct {
 func (g *guards) inRoots(root string) []string {
 	var out []string
 	for _, path := range g.found {
-		// A link to the whole root protects nothing. Otherwise, commands could change no file.
+		// A link to the whole root protects nothing. Otherwise, commands could not change any file.
 		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) && rel != "." {
 			out = append(out, filepath.ToSlash(rel))
 		}
@@ -119,8 +119,8 @@ func (g *guards) hop(path, inner string) {
 	g.found = append(g.found, filepath.Join(at, inner))
 }
 
-// fromTop splits a path into its names, without the volume that begins it on Windows, and returns
-// the folder at the top of that volume.
+// fromTop splits a path into its names, without the volume name on Windows, and returns the folder
+// at the top of that volume.
 func fromTop(path string) (names []string, top string) {
 	volume := filepath.VolumeName(path)
 	const separator = string(filepath.Separator)
@@ -170,7 +170,7 @@ func (g *guards) included(file, top string, depth int) {
 
 // Guards returns the paths of a root that start programs because of something in the folders above
 // rel: a Git repository with any name, its settings, or a link with a protected name. The paths are
-// relative to the root and have slashes. The root has no links in its path.
+// relative to the root and use slashes. The root has no links in its path.
 func Guards(root, rel string) []string {
 	home, _ := os.UserHomeDir()
 	g := &guards{roots: []string{root}, home: home}

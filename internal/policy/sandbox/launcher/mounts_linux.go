@@ -138,7 +138,7 @@ func (v *view) take() ([]root, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("looking at %s: %w", path, err)
+			return nil, fmt.Errorf("examining %s: %w", path, err)
 		}
 		fd, err := openTree(path, attrs|unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV)
 		if err != nil {
@@ -317,7 +317,7 @@ func (v *view) devices() error {
 	return nil
 }
 
-// scratch hides the folders of sockets, temporary files and users' files.
+// scratch hides the folders that contain sockets, temporary files and users' files.
 func (v *view) scratch() error {
 	for _, dir := range append(hidden(), "/dev/shm") {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -389,7 +389,7 @@ func hide(dir string) error {
 func (t tree) place() error {
 	if _, err := os.Lstat(t.path); err != nil {
 		if err := t.makePlace(); err != nil {
-			return fmt.Errorf("making room for %s: %w", t.path, err)
+			return fmt.Errorf("creating the mount point %s: %w", t.path, err)
 		}
 	}
 	if err := unix.MoveMount(

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nestArg is the hidden first argument under which this binary starts a program in namespaces.
+// nestArg is the hidden first argument with which this binary starts a program in namespaces.
 const nestArg = "__sandbox-nest"
 
 // nested describes how to start a program. It is passed as JSON.

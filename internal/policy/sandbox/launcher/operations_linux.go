@@ -67,7 +67,7 @@ func masked(p *place) bool {
 	return real.Ino != seen.Ino || real.Dev != seen.Dev
 }
 
-// changeableTarget is target for calls that change the file.
+// changeableTarget is like target, for calls that change the file.
 func (c *call) changeableTarget(dirfd, addr uint64, follow bool) (*place, error) {
 	name, err := c.text(addr)
 	if err != nil {

@@ -228,7 +228,7 @@ func (r *receiver) takeRights(oob []byte) {
 	}
 }
 
-// state is the report of a prepared sandbox when it starts to wait.
+// state is the report that a prepared sandbox sends when it starts to wait.
 type state struct {
 	Seen []file `json:"seen"`           // mounts over the read-only copy of the root
 	Busy string `json:"busy,omitempty"` // the folder of the layers, if another sandbox was using it
@@ -252,7 +252,7 @@ func identify(path string) file {
 func identifyFD(path string, fd int) (file, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return file{}, fmt.Errorf("looking at %s: %w", path, err)
+		return file{}, fmt.Errorf("examining %s: %w", path, err)
 	}
 	return file{Path: path, Dev: st.Dev, Ino: st.Ino}, nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // linger is how long the processes that a finished command left behind may continue to run. Package
-// shell uses the same value. This gives the end of a pipeline time to write its last line.
+// shell uses the same value. This gives the last process of a pipeline time to write its last line.
 const linger = 200 * time.Millisecond
 
 // A process that was started as the launcher does not get past this init function, which runs

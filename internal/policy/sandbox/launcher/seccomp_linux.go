@@ -44,7 +44,7 @@ func (f *filter) jump(code uint16, k uint32, yes, no uint8) {
 	*f = append(*f, unix.SockFilter{Code: code, K: k, Jt: yes, Jf: no})
 }
 
-// call decides about a system call by its number alone.
+// call applies action to a system call, regardless of its arguments.
 func (f *filter) call(nr uintptr, action uint32) {
 	f.jump(equal, uint32(nr), 0, 1)
 	f.stmt(ret, action)

@@ -137,7 +137,7 @@ var homeReadable = []string{
 	"sdk",
 }
 
-// besideBin are the siblings of bin folders that contain files that the programs in bin need.
+// besideBin are folders next to a bin folder with files that the programs in bin need.
 var besideBin = []string{"conf", "include", "jmods", "lib", "lib64", "libexec"}
 
 // HomeReadable lists what a command may read in a home: the documented list, and the folders of
