@@ -56,7 +56,7 @@ func (r *Resolver) keySource(p Provider, name string) keySource {
 	return k
 }
 
-// carriesKey reports whether headers of the settings authenticate the requests.
+// carriesKey reports whether headers from the settings authenticate the requests.
 func carriesKey(headers map[string]string) bool {
 	for name := range headers {
 		switch strings.ToLower(name) {

@@ -43,7 +43,7 @@ func Hosted(name string) bool { return builtinProviders[name].APIKeyEnv != "" }
 // providerName matches a valid key of providers.
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
-// builtinName returns the name of the built-in provider that uses an API.
+// builtinName returns the name of the built-in provider that uses the given API.
 func builtinName(api string) string {
 	switch api {
 	case APIAnthropic, APIGemini:

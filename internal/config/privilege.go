@@ -228,7 +228,7 @@ func (c *checker) restrictRules(tree, base map[string]any) (held []Claimed) {
 		}
 	}
 	if held != nil {
-		c.note(path, "rules that allow are ignored "+untilTrusted)
+		c.note(path, "allow rules are ignored "+untilTrusted)
 	}
 	tree["permissions"].(map[string]any)["rules"] = rules
 	return held

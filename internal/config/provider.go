@@ -141,8 +141,8 @@ func (r *Resolver) byName(config *Config, name string) (*Endpoint, error) {
 	return e, e.key.check()
 }
 
-// unnamed returns the provider of the setting provider, or the one that the configuration page
-// selects.
+// unnamed returns the provider that the setting provider describes. If that setting has no base
+// URL, unnamed uses OPENAI_BASE_URL, the API's own provider if there is a key, or a local server.
 func (r *Resolver) unnamed(ctx context.Context, config *Config) (*Endpoint, error) {
 	p := config.ProviderSettings("", r.env)
 	kind := builtinName(p.API)

@@ -254,7 +254,7 @@ func expand(base *os.Root, names map[string]bool) map[string]bool {
 }
 
 // addAll adds everything in a folder, including folders behind links, because agents, commands and
-// skills are also read through links. In a circle of links, the system refuses a path with too many
+// skills are also read through links. If links form a loop, the system refuses a path with too many
 // links.
 func addAll(base *os.Root, folder string, out map[string]bool) {
 	_ = fs.WalkDir(base.FS(), folder, func(p string, e fs.DirEntry, err error) error {

@@ -7,7 +7,8 @@ type answerKey struct{}
 // WithAnswer returns a context for a request that gets a response. HoldFor then holds back
 // notifications of the sessions that the request affects until the response is queued, so that the
 // client receives the response first. whenAnswered registers a function that is called when the
-// response is queued. It may be called several times. If whenAnswered is nil, HoldFor does nothing.
+// response is queued, and may be called several times. If whenAnswered is nil, HoldFor does
+// nothing.
 func WithAnswer(ctx context.Context, whenAnswered func(func())) context.Context {
 	return context.WithValue(ctx, answerKey{}, whenAnswered)
 }

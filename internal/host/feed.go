@@ -104,7 +104,8 @@ func (f *feed) release() {
 	f.pending = nil
 }
 
-// settled returns a channel that is closed after all functions that were put earlier have run.
+// settled returns a channel that is closed after all functions that were passed to put earlier have
+// run.
 func (f *feed) settled() <-chan struct{} {
 	done := make(chan struct{})
 	f.put(func() { close(done) })
@@ -139,7 +140,7 @@ func (f *feed) deliver(e agent.Event) {
 		return
 	case agent.TurnCompleted:
 		// A client that has seen the end of a turn must find the complete turn after a crash. The
-		// engine's own writes report errors to the user.
+		// error is ignored, because the engine reports errors of its own writes.
 		_ = f.store.Flush()
 		f.tell(e)
 	case agent.ItemStarted:
@@ -186,7 +187,7 @@ func (f *feed) completed(e agent.ItemCompleted) {
 }
 
 // delta is called for every piece of text, so it must be fast. With several subscribers, deltas do
-// not merge. A subscriber that did not see a number would interpret it as a gap.
+// not merge. A subscriber that did not see a number would interpret the missing number as a gap.
 func (f *feed) delta(d agent.ItemDelta) {
 	o := f.open[d.ItemID]
 	if o != nil && (d.Kind == agent.DeltaText || d.Kind == agent.DeltaReasoning) {

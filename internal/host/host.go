@@ -18,7 +18,7 @@ import (
 const closeGrace = 3 * time.Second
 
 // ErrClosing is the error for requests about a session after Close.
-var ErrClosing = errors.New("agent-lsp is ending")
+var ErrClosing = errors.New("agent-lsp is shutting down")
 
 // Options configure a host. Workspace, Library, Settings and Prepare are required.
 type Options struct {
@@ -31,7 +31,7 @@ type Options struct {
 	// Restored. It keeps Restored.ResultFor and Restored.Activated.
 	Prepare func(ctx context.Context, s SessionInfo) (agent.Options, error)
 	// Closed is called when a session has been unloaded. If deleted is true, the session's jobs
-	// must also end. It may be nil.
+	// must also end. Closed may be nil.
 	Closed func(sessionID string, deleted bool)
 }
 

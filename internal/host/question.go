@@ -230,7 +230,7 @@ func (q *Questions) sharedBy(r *round) bool {
 
 // Put asks a question. If there is no usable answer, the result is Declined. The error is
 // ErrUnsupported if no client can ask, or ctx's cause if ctx ended first. Put and Ask block, so
-// they must not be called with a lock or from a subscriber.
+// they must not be called from a subscriber or while a lock is held.
 func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) {
 	o := newOpen(ctx, question.SessionID)
 	o.Question = &question

@@ -301,7 +301,7 @@ func closeEngine(ctx context.Context, s *Session) error {
 	return s.Engine.Close(ctx)
 }
 
-// Delete removes a session that is not busy, and all data that is stored about the session.
+// Delete removes a session that is not busy, and all data stored for that session.
 func (h *Host) Delete(ctx context.Context, s *Session) error {
 	h.mu.Lock()
 	back := h.takeLocked(s)

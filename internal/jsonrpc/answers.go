@@ -15,7 +15,7 @@ var Lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true),
 	jsontext.AllowDuplicateNames(true))
 
 // AnsweredIDs returns the IDs of the requests that a body answers. The body is a message or a
-// batch. Requests and notifications answer no request.
+// batch. Requests and notifications in the body are ignored.
 func AnsweredIDs(body []byte) []jsonrpc2.ID {
 	if isBatch(body) {
 		var ids []jsonrpc2.ID

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// keptOfLong is the number of bytes that are kept of a line that is too long. They are enough to
-// find the ID.
+// keptOfLong is the number of bytes that are kept from an overlong line. They are enough to find
+// the ID.
 const keptOfLong = 512
 
 // NewLineStream reads messages from in, one JSON text per line, and writes to out, which must also

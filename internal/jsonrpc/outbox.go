@@ -214,7 +214,7 @@ func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text stri
 	return true
 }
 
-// add appends text. Live output beyond its limit loses its beginning.
+// add appends text. If live output exceeds its limit, its beginning is dropped.
 func (d *delta) add(text string) {
 	d.text = append(d.text, text...)
 	if !d.output || len(d.text) <= maxOutputDelta {
@@ -282,8 +282,8 @@ func (o *Outbox) Close() {
 	}
 }
 
-// Lost returns a channel that is closed when the outbox gives up the client because writing failed
-// or the client does not read. The writer may still be blocked in Write.
+// Lost returns a channel that is closed when the outbox gives up on the client because writing
+// failed or the client does not read. The writer may still be blocked in Write.
 func (o *Outbox) Lost() <-chan struct{} { return o.lost }
 
 // Done returns a channel that is closed when the writer has ended, after Close or a write error.
@@ -350,7 +350,7 @@ func (o *Outbox) take() []*frame {
 	return frames
 }
 
-// forget prevents additions to a frame that is being written.
+// forget removes a frame from tails, so that the frame does not change while it is being written.
 func (o *Outbox) forget(f *frame) {
 	t := o.tails[f.session]
 	if t == nil {

@@ -173,8 +173,8 @@ func (s *Stream) answer(e *frameError) {
 var errNotJSON = &frameError{code: jsonrpc2.ParseError,
 	message: "the frame's body is not valid JSON"}
 
-// check returns an error that describes what is wrong with a body that is not a batch. It returns
-// nil for a valid message.
+// check validates a body that is not a batch. It returns an error that describes the problem, or
+// nil if the body is a valid message.
 func check(body []byte) *frameError {
 	_, err := jsonrpc2.DecodeMessage(body)
 	switch {
@@ -195,7 +195,7 @@ func (s *Stream) readBody() ([]byte, error) {
 	length, err := s.readHeader()
 	var bad *frameError
 	if errors.As(err, &bad) && bad.resync {
-		// Answer now, because the next frame may take long to arrive.
+		// Answer now, because the next frame may take a long time to arrive.
 		s.answer(bad)
 		length, err = s.resync()
 	}
