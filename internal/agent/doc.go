@@ -9,7 +9,7 @@
 // (infer.go, stream.go), settle (settle.go) and runTools (schedule.go, prepare.go, call.go,
 // gate.go; the stages themselves are in package toolcall) until finish. control.go and queue.go
 // contain the operations with which the user controls a turn. context.go and package history keep
-// its context within a window.
+// the context within the model's window.
 //
 //house:large one state machine under one lock; separate parts are in the packages below
 package agent

@@ -111,8 +111,8 @@ type Step struct {
 	FollowUpMode QueueMode
 	MaxParallel  int           // maximum number of concurrent read-only calls; 0: MaxParallelCalls
 	ToolTimeout  time.Duration // 0 means toolcall.DefaultTimeout, negative means no limit
-	// EndsTurn reports whether a successful result of a tool ends the turn. If it is nil, no result
-	// does.
+	// EndsTurn reports whether a tool's successful result ends the turn. If it is nil, no result
+	// ends it.
 	EndsTurn  func(tool string) bool
 	MaxResult int // 0 means toolcall.DefaultMaxResult, negative means no limit
 

@@ -122,7 +122,7 @@ func ask[T any](
 	return <-answer, nil
 }
 
-// tell adds a hook's message to the model's messages. The user does not see it.
+// tell adds a hook's text to the messages for the model. The user does not see it.
 func (s *Session) tell(t *turn, text string) {
 	if text == "" {
 		return

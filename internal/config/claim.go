@@ -108,7 +108,7 @@ func (c *Claim) Write(w io.Writer) error {
 		fmt.Fprintf(&b, "  with the file %s (%s)\n", visible.Text(f.Name), digest)
 	}
 	if c.Digest == "" {
-		b.WriteString("  There are too many files to check, so this cannot be trusted.\n")
+		b.WriteString("  There are too many files to check, so you cannot trust these values.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

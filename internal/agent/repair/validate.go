@@ -33,7 +33,7 @@ const (
 // The thresholds of the validator.
 const (
 	tentativeWords   = 40 // a planning note has fewer words than this
-	repetitiveWords  = 10 // minimum length of both replies for a comparison by overlap
+	repetitiveWords  = 10 // minimum number of words in each reply for a comparison by overlap
 	repetitiveShare  = .8 // share of the shorter reply's words that both have in common
 	reasoningRunes   = 5
 	reasoningVisible = 2 // a reply that is only reasoning has fewer visible words than this

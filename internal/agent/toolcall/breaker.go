@@ -8,8 +8,8 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// Breakers has a circuit breaker for each tool of a session. The zero value is ready to use. It is
-// safe for concurrent use and never blocks.
+// Breakers contains a circuit breaker for each tool of a session. The zero value is ready to use.
+// It is safe for concurrent use and never blocks.
 type Breakers struct {
 	mu sync.Mutex
 	by map[string]*gobreaker.TwoStepCircuitBreaker[struct{}]

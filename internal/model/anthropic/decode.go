@@ -243,7 +243,7 @@ func (d *decoder) refused() error {
 	return modelhttp.ErrRefused(d.c.Model, r.Category, r.Explanation)
 }
 
-// block returns the block for the history.
+// block converts b to a content block for the history.
 func (b *block) block() message.Block {
 	text := string(b.text.Text)
 	switch b.kind {

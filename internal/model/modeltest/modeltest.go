@@ -125,7 +125,7 @@ func Calling(text string, ids ...string) *message.Message {
 	return m
 }
 
-// Stored returns a message as it is read back after it was stored.
+// Stored returns a message as it is when it is read back from storage.
 func Stored(t testing.TB, m *message.Message) *message.Message {
 	t.Helper()
 	b, err := json.Marshal(m)

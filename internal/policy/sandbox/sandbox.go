@@ -211,10 +211,10 @@ func (s Support) Describe() string {
 }
 
 func (s Support) covers() string {
-	const write = "writes only in the workspace, its temporary folder and named caches"
+	const write = "writes only to the workspace, its temporary folder and named caches"
 	switch s.Kind {
 	case Own:
-		return "agent-lsp's own: writes only in the workspace and in private folders; network only through the proxy, no Unix sockets, no capabilities; secret files and the home folder are hidden, files that start programs are read-only"
+		return "agent-lsp's own: writes only to the workspace and to private folders; network only through the proxy, no Unix sockets, no capabilities; secret files and the home folder are hidden, files that start programs are read-only"
 	case Bubblewrap:
 		return "bubblewrap " + s.Version + ": " + write + "; " + s.networkWords() +
 			", own process and IPC namespaces; does not cover: reading files, creating files that start programs, Unix sockets outside /run and /tmp (" + s.Why + ")"
