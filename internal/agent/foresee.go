@@ -25,7 +25,7 @@ type question struct {
 	ahead    *foresight // nil if the user is not asked in advance
 	begun    atomic.Bool
 	asked    atomic.Bool // the user was asked
-	faltered bool        // set if an earlier call has gone wrong when this call is due
+	faltered bool        // set if an earlier call has gone wrong by the time this call is due
 	refused  bool        // the call was not allowed
 }
 

@@ -30,7 +30,7 @@ var ErrTooLong = errors.New("the text to summarize does not fit the model's wind
 
 // Limits of summaries.
 const (
-	summaryTries     = 3    // attempts; the oldest fifth of the messages is dropped each time
+	summaryTries     = 3    // maximum number of attempts, each with a fifth less history
 	summaryMaxTokens = 4096 // limit for the reply, and at most a quarter of the target
 	transcriptArg    = 97   // bytes of an argument's value in the transcript
 	transcriptResult = 497  // bytes of a result in the transcript

@@ -107,7 +107,7 @@ func (c *call) chatMessages(b []byte, k can) ([]byte, error) {
 	key := c.cacheKeyOf(APIChat, k)
 	encode := func(m *message.Message) ([]byte, error) { return c.chatMessage(m, k), nil }
 	var last message.Role
-	var pending []*message.Message // results with images, which are sent after consecutive results
+	var pending []*message.Message // results whose images follow the last consecutive result
 	for _, m := range c.Req.Messages {
 		if modelhttp.Skipped(m) {
 			continue

@@ -35,7 +35,7 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 	if d != nil {
 		key += "/" + searchItem
 	}
-	var after []byte // output that is sent after the consecutive results
+	var after []byte // output to send after the last consecutive result
 	var native nativeResults
 	var forms []byte // the forms of the message's calls
 	encode := func(m *message.Message) ([]byte, error) {
