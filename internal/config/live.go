@@ -80,7 +80,7 @@ func (l *Live) changed() bool {
 	return depends && slices.ContainsFunc(now[1:], stamp.racy)
 }
 
-// Set returns the current layers below those of the sessions.
+// Set returns the current settings without the sessions' own layers.
 func (l *Live) Set() *Set {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -45,7 +45,7 @@ type SessionInfo struct {
 	Loaded *session.Loaded // nil for a new session
 	// Notice shows a line of text to the user in this session.
 	Notice func(level, text string)
-	// Notify adds a message that does not come from the user, for example that a job has ended.
+	// Notify adds a message that does not come from the user, such as a note that a job has ended.
 	Notify func(m *message.Message, wake bool)
 }
 

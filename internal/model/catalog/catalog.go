@@ -125,7 +125,7 @@ func (c *catalog) of(provider string) list {
 	return list{}
 }
 
-// find returns the row for the model with a plain name. It searches first the provider's own list
+// find returns the row for the model with a plain name. It first searches the provider's own list
 // and then the other lists.
 func (c *catalog) find(own list, name string) string {
 	if row := own.find(name); row != "" {

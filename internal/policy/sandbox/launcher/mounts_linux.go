@@ -49,7 +49,7 @@ func (v *view) enter() ([]root, error) {
 	return roots, nil
 }
 
-// finish performs the steps that depend on the files that exist when the command starts, and enters
+// finish performs the steps that depend on which files exist when the command starts, and enters
 // the command's folder.
 func (v *view) finish(dir string) error {
 	if err := v.maskSecrets(); err != nil {

@@ -108,7 +108,7 @@ func (p *Prepared) Start(prefix []string, c Start, output int) (pid int, ok bool
 
 // Wait waits until the command and all its processes have ended, and returns the exit code. ok is
 // false if the sandbox's process ends without a report. The end of that process kills everything
-// that is left, and the caller waits for it.
+// that is left, and the caller waits for that process.
 func (p *Prepared) Wait() (code int, ok bool) {
 	b := make([]byte, 1)
 	for {

@@ -68,8 +68,8 @@ func (v *view) maskSecrets() error {
 	return nil
 }
 
-// shows reports whether all files that the command sees in a folder of the home are files that it
-// may read. That is not the case if a root contains the folder.
+// shows reports whether the command may read all files that it sees in a folder of the home. That
+// is not the case if a root contains the folder.
 func (v *view) shows(dir string) bool {
 	return slices.ContainsFunc(v.spec.Secrets, func(f string) bool { return Below(f, dir) }) &&
 		!slices.ContainsFunc(v.spec.Roots, func(r string) bool { return Below(dir, r) })
