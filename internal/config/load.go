@@ -84,8 +84,8 @@ func readBounded(path string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: not a regular file", path)
 	}
 	if info.Size() > maxFile {
-		return nil, fmt.Errorf("reading %s: it has %d bytes, but the limit is %d", path, info.Size(),
-			maxFile)
+		return nil, fmt.Errorf("reading %s: it has %d bytes, but the limit is %d", path,
+			info.Size(), maxFile)
 	}
 	return os.ReadFile(path)
 }
