@@ -119,7 +119,7 @@ func TestBrokenFiles(t *testing.T) {
 	// The unterminated string is on line 2.
 	check(t, Load(files(t, "{\n\"model\": \"x\n}", "")), nil, "user file|line 2|'\\n'")
 	src := files(t, strings.Repeat(" ", maxFile+1), "")
-	check(t, Load(src), nil, "more than")
+	check(t, Load(src), nil, "but the limit is")
 	src.UserFile = t.TempDir() // a folder
 	check(t, Load(src), nil, "not a regular file")
 	check(t, Load(Sources{}).With(Session, json.RawMessage(`{`)), nil, "session|cannot be read")

@@ -113,7 +113,7 @@ func TestExpect(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
 		if _, err := ask(m, u); retry.As(err) == nil || retry.As(err).Kind != retry.Script ||
-			!strings.Contains(err.Error(), "no more replies") {
+			!strings.Contains(err.Error(), "has only 2 replies") {
 			t.Errorf("%s: the end is %v", name, err)
 		}
 	}
