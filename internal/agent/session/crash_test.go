@@ -138,7 +138,7 @@ func killAgain(t *testing.T, random *rand.Rand, when string) (interrupted int) {
 		killDaemon(t, dir, time.Duration(random.IntN(3000))*time.Microsecond)
 		in := load(t, l, "s1")
 		for _, p := range in.Problems {
-			if !strings.Contains(p.Text, "cut in the middle") {
+			if !strings.Contains(p.Text, "not written completely") {
 				t.Fatalf("%s, kill %d: %v", when, kill, p)
 			}
 		}
