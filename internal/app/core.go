@@ -159,9 +159,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	}
 	d.providers.local = d.newLocalServers()
 	d.openWorkspace(init)
-	if o.whole || init.WholeFolders {
-		d.workspace.AllowFolder("")
-	}
+	d.allowFolders(o.whole, init)
 	d.openPolicy()
 	d.openTools(o.terminal)
 	d.mcp = &mcpServers{

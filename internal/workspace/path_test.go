@@ -241,7 +241,7 @@ func TestWideFoldersAreHeldBack(t *testing.T) {
 	for _, folder := range []string{"/", around, home, link, home + "/", project + "/../home"} {
 		b := newBench(t, nil, func(o *Options, _ *fakeEditor) { o.Home = home })
 		b.SetRoots([]string{"file://" + folder, "file://" + project})
-		equal(t, "folders that are held", len(b.HeldFolders()), 1)
+		equal(t, "folders that are held", len(b.UndecidedFolders()), 1)
 		for _, name := range []string{far, filepath.Join(link, "x.txt")} {
 			_, err := b.Resolve("", name)
 			if !errors.Is(err, path.ErrOutside) || !strings.Contains(err.Error(), "not allowed") {
@@ -257,8 +257,8 @@ func TestWideFoldersAreHeldBack(t *testing.T) {
 		if ref.IsFile() {
 			t.Fatal("the file on disk must not be accessible")
 		}
-		b.AllowFolder(b.HeldFolders()[0])
-		equal(t, "folders that are held", len(b.HeldFolders()), 0)
+		b.AllowFolder(b.UndecidedFolders()[0])
+		equal(t, "folders that are held", len(b.UndecidedFolders()), 0)
 		if folder == "/" {
 			continue // the test's own folder may be in /dev/shm, whose files are never used
 		}
@@ -270,7 +270,7 @@ func TestWideFoldersAreHeldBack(t *testing.T) {
 	}
 	b := newBench(t, nil, func(o *Options, _ *fakeEditor) { o.Home = home })
 	b.SetRoots([]string{"file://" + project, "file://" + filepath.Join(home, "sub")})
-	equal(t, "folders in the home folder that are held", len(b.HeldFolders()), 0)
+	equal(t, "folders in the home folder that are held", len(b.UndecidedFolders()), 0)
 }
 
 // FuzzResolve searches for a spelling that leads out of the root or makes Resolve panic.

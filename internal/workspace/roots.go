@@ -12,18 +12,25 @@ import (
 // not files, because they have no folder on disk.
 func (w *Workspace) SetRoots(uris []string) { w.roots.Set(uris) }
 
-// HeldFolders returns the workspace folders that are held back. These are the root of the file
-// system, the home folder and the folders that contain it, unless the user has allowed them. Only
-// those of their files that are open in the editor can be used.
-func (w *Workspace) HeldFolders() (folders []string) {
-	for _, r := range w.roots.Held() {
+// UndecidedFolders returns the workspace folders that are held back until the user allows them.
+// These are the root of the file system, the home folder and the folders that contain it. Only
+// those of their files that are open in the editor can be used. A folder that the user has refused
+// is omitted until it is removed from the workspace folders and added again.
+func (w *Workspace) UndecidedFolders() (folders []string) {
+	for _, r := range w.roots.Undecided() {
 		folders = append(folders, r.Real)
 	}
 	return folders
 }
 
-// AllowFolder makes a held folder a root from now on. "" stands for all of them.
+// AllowFolder makes a folder that is held back, a URI or an absolute path, a root from now on.
 func (w *Workspace) AllowFolder(folder string) { w.roots.Allow(folder) }
+
+// AllowEveryFolder makes every folder that is held back a root, also one that is added later.
+func (w *Workspace) AllowEveryFolder() { w.roots.AllowAll() }
+
+// RefuseFolder records that the user does not allow a folder.
+func (w *Workspace) RefuseFolder(folder string) { w.roots.Refuse(folder) }
 
 // WideFolder describes a folder that is unlikely to be a workspace, such as "your home folder". It
 // returns "" for any other folder. It reads the disk.

@@ -5,7 +5,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 
-const agreed = 'agentLsp.wholeFolder';
+const agreed = 'agentLsp.wholeFolders';
 const use = 'Use the Whole Folder';
 const open = 'Open a Folder…';
 
@@ -38,9 +38,14 @@ export class FolderQuestion {
 
   constructor(private readonly state: vscode.Memento) {}
 
-  /** Whether the user has agreed, in which case the daemon does not need to ask. */
+  /** Whether the user has agreed to every folder, in which case the daemon does not ask. */
   get agreed(): boolean {
-    return this.state.get(agreed, false);
+    return large().every(({ folder }) => this.allowed.includes(folder));
+  }
+
+  /** Returns the folders to which the user has agreed in this workspace. */
+  private get allowed(): string[] {
+    return this.state.get(agreed, []);
   }
 
   /**
@@ -49,16 +54,31 @@ export class FolderQuestion {
    * again only if `again` is true.
    */
   async ask(again: boolean): Promise<void> {
-    const folders = vscode.workspace.workspaceFolders ?? [];
-    const large = folders.map(({ uri }) => tooLarge(uri.fsPath, os.homedir())).find((what) => what);
-    if (!large || this.agreed) return;
-    if (this.refused && !again) throw this.refused;
-    const text = `This window's folder is ${large}.`;
-    const detail = 'The agent could read, search and propose changes to everything in it.';
-    const choice = await vscode.window.showWarningMessage(text, { modal: true, detail }, open, use);
-    if (choice === use) return this.state.update(agreed, true);
-    this.refused = new Error(`${text} Open a project folder, or press Restart to be asked again.`);
-    if (choice === open) await vscode.commands.executeCommand('vscode.openFolder');
-    throw this.refused;
+    for (const { folder, what } of large()) {
+      if (this.allowed.includes(folder)) continue;
+      if (this.refused && !again) throw this.refused;
+      const text = `${folder} is ${what}, not a project.`;
+      const detail = 'The agent could read, search and propose changes to everything in it.';
+      const options = { modal: true, detail };
+      const choice = await vscode.window.showWarningMessage(text, options, open, use);
+      if (choice === use) {
+        await this.state.update(agreed, [...this.allowed, folder]);
+        continue;
+      }
+      this.refused = new Error(
+        `${text} Open a project folder, or press Restart to be asked again.`,
+      );
+      if (choice === open) await vscode.commands.executeCommand('vscode.openFolder');
+      throw this.refused;
+    }
   }
+}
+
+/** Returns the folders of this window that are too large, each with its description. */
+function large(): { folder: string; what: string }[] {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  return folders.flatMap(({ uri: { fsPath } }) => {
+    const what = tooLarge(fsPath, os.homedir());
+    return what === undefined ? [] : [{ folder: fsPath, what }];
+  });
 }

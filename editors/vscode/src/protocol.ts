@@ -138,7 +138,7 @@ export interface ClientCapability {
   permission?: boolean;
   ask?: boolean;
   editor?: EditorCapability;
-  /** WholeFolders means that the user has already agreed to use the entire home folder, or the root of the file system, as the workspace. The server then does not ask. */
+  /** WholeFolders means that the user has already agreed to use the folders of initialize as the workspace, even if one is the entire home folder or the root of the file system. The server asks only about folders that are added later. */
   wholeFolders?: boolean;
 }
 

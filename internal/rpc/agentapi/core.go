@@ -16,8 +16,8 @@ import (
 type Init struct {
 	Editor host.Editor
 	Roots  []string // as URIs or absolute paths
-	// WholeFolders means that the client has already asked the user about each folder that is
-	// unlikely to be a workspace.
+	// WholeFolders means that the client has already asked the user about each of the Roots that
+	// is unlikely to be a workspace.
 	WholeFolders bool
 	// InitializationOptions is the client's Config as it was sent, or nil.
 	InitializationOptions json.RawMessage

@@ -21,8 +21,9 @@ type ClientCapability struct {
 	Permission bool             `json:"permission,omitzero"`
 	Ask        bool             `json:"ask,omitzero"`
 	Editor     EditorCapability `json:"editor,omitzero"`
-	// WholeFolders means that the user has already agreed to use the entire home folder, or the
-	// root of the file system, as the workspace. The server then does not ask.
+	// WholeFolders means that the user has already agreed to use the folders of initialize as the
+	// workspace, even if one is the entire home folder or the root of the file system. The server
+	// asks only about folders that are added later.
 	WholeFolders bool `json:"wholeFolders,omitzero"`
 }
 

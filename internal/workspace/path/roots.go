@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,19 +60,22 @@ func (r Ref) String() string {
 }
 
 // Roots contains the workspace folders of a client. All methods are safe for concurrent use. All
-// except NewRoots, Set and Allow read the disk, because a folder may be moved at any time.
+// except NewRoots, Set and AllowAll read the disk, because a folder may be moved at any time.
 type Roots struct {
 	workingDir, home string
 
 	mu      sync.Mutex
 	list    []Root
-	allowed map[string]bool // wide folders that may be roots, by key; "": all of them
+	all     bool            // every wide folder may be a root
+	allowed map[string]bool // wide folders that may be roots, by key
+	refused map[string]bool // wide folders in list that the user has refused, by Root.path
 }
 
 // NewRoots returns an empty set. workingDir is used while no folder is open. "" means that there is
 // no such directory. home is the home folder. It replaces "~/" and is a root only if it is allowed.
 func NewRoots(workingDir, home string) *Roots {
-	return &Roots{workingDir: workingDir, home: home, allowed: map[string]bool{}}
+	return &Roots{workingDir: workingDir, home: home, allowed: map[string]bool{},
+		refused: map[string]bool{}}
 }
 
 // Set replaces the workspace folders. It may be called at any time, ignores URIs that are not
@@ -86,6 +90,9 @@ func (r *Roots) Set(uris []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.list = roots
+	maps.DeleteFunc(r.refused, func(path string, _ bool) bool {
+		return !slices.ContainsFunc(roots, func(root Root) bool { return root.path == path })
+	})
 }
 
 // resolved returns the root with its symlinks resolved. It resolves them for each use, because
@@ -98,15 +105,15 @@ func (r Root) resolved() Root {
 	return r
 }
 
-// For returns the workspace folders without those that are held back (Held). While no folder is
-// open, it returns cwd, or the working directory if cwd is "". It does not return a wide folder,
+// For returns the workspace folders without those that are held back (Undecided). While no folder
+// is open, it returns cwd, or the working directory if cwd is "". It does not return a wide folder,
 // because no user intends to share one.
 func (r *Roots) For(cwd string) []Root {
 	roots, _ := r.split(cwd)
 	return roots
 }
 
-// split returns the results of For and Held.
+// split returns the result of For, and the folders that are held back.
 func (r *Roots) split(cwd string) (roots, held []Root) {
 	if roots, held = r.sorted(); len(roots) > 0 || len(held) > 0 {
 		return roots, held
@@ -163,7 +170,7 @@ type Located struct {
 	Path, Real string
 	Roots      []Root
 
-	held []Root // see Held
+	held []Root // see Undecided
 }
 
 // Locate finds a path. A relative path starts at cwd. The errors are written for the model.

@@ -23,19 +23,45 @@ func Wide(folder, home string) string {
 	return "a folder that contains your home folder"
 }
 
-// Allow makes a wide folder a root from now on if it is one of the workspace folders. "" stands for
-// every wide folder.
-func (r *Roots) Allow(folder string) {
+// AllowAll makes every wide workspace folder a root, also one that is added later.
+func (r *Roots) AllowAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.allowed[Key(folder)] = true
+	r.all = true
 }
 
-// Held returns the workspace folders that are held back: wide folders that are not allowed. They
-// are not used as roots.
-func (r *Roots) Held() []Root {
+// Allow makes a wide folder, a URI or an absolute path, a root from now on if it is one of the
+// workspace folders.
+func (r *Roots) Allow(folder string) {
+	if path, err := FromURI(folder); err == nil {
+		folder = path
+	}
+	key := Key(Root{path: filepath.Clean(folder)}.resolved().Real)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.allowed[key] = true
+}
+
+// Refuse removes a folder from the result of Undecided until it is removed from the workspace
+// folders.
+func (r *Roots) Refuse(folder string) {
 	_, held := r.sorted()
-	return held
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, root := range held {
+		if Key(root.Real) == Key(folder) {
+			r.refused[root.path] = true
+		}
+	}
+}
+
+// Undecided returns the workspace folders that are held back without a refusal. A folder that is
+// held back is wide, not allowed, and not used as a root.
+func (r *Roots) Undecided() []Root {
+	_, held := r.sorted()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(held, func(root Root) bool { return r.refused[root.path] })
 }
 
 // sorted returns the workspace folders that are roots, and those that are held back.
@@ -56,7 +82,7 @@ func (r *Roots) sorted() (usable, held []Root) {
 // holds reports whether a folder is wide and not allowed.
 func (r *Roots) holds(folder string) bool {
 	r.mu.Lock()
-	allowed := r.allowed[""] || r.allowed[Key(folder)]
+	allowed := r.all || r.allowed[Key(folder)]
 	r.mu.Unlock()
 	return !allowed && r.wide(folder) != "" // reads the disk, so it is called last
 }

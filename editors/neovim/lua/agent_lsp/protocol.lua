@@ -104,7 +104,7 @@
 ---@field permission? boolean
 ---@field ask? boolean
 ---@field editor? agent_lsp.EditorCapability
----@field wholeFolders? boolean WholeFolders means that the user has already agreed to use the entire home folder, or the root of the file system, as the workspace. The server then does not ask.
+---@field wholeFolders? boolean WholeFolders means that the user has already agreed to use the folders of initialize as the workspace, even if one is the entire home folder or the root of the file system. The server asks only about folders that are added later.
 
 --- Command is a program with arguments. It runs without a shell.
 ---@class agent_lsp.Command

@@ -69,6 +69,12 @@ async function withoutTheProgram(d) {
   ]);
   await d.shot('bare-1-nowhere');
   assert.deepEqual(running(d), []);
+  const page = d.page.locator('.monaco-dialog-box', { hasText: '/releases' });
+  await d.clickUntil(problem(d, '').getByRole('button', { name: 'Download' }), () =>
+    page.isVisible(),
+  );
+  await d.click(page.locator('.monaco-button', { hasText: 'Cancel' }));
+  await page.waitFor({ state: 'hidden' });
 
   fs.symlinkSync(program, path.join(onPath(d.dir), 'agent-lsp'));
   await restart(d);
@@ -123,7 +129,7 @@ async function wholeHome(d) {
   await d.shot('home-folder');
   await d.click(dialog.locator('.monaco-button', { hasText: 'Cancel' }));
   await shown;
-  await problem(d, "This window's folder is your home folder.").waitFor();
+  await problem(d, 'is your home folder, not a project.').waitFor();
   await d.command('agentLsp.newSession'); // commands that need the daemon do not ask again
   assert.equal(await dialog.count(), 0);
   assert.deepEqual(
@@ -156,7 +162,7 @@ async function wholeHome(d) {
   await around.waitFor();
   await d.click(around.locator('.monaco-button', { hasText: 'Cancel' }));
   await asked;
-  await problem(d, "This window's folder is a folder that contains your home folder.").waitFor();
+  await problem(d, 'is a folder that contains your home folder, not a project.').waitFor();
 }
 
 export const withoutBinarySteps = [

@@ -18,7 +18,7 @@ test('the home folder, its parent folders and the root are too large for a works
   fs.rmSync(home, { recursive: true });
 });
 
-test('a refusal applies until the user asks again, and an approval is permanent', async () => {
+function newQuestion() {
   const kept = new Map<string, unknown>();
   const state = {
     get: (key: string, otherwise: unknown) => kept.get(key) ?? otherwise,
@@ -31,8 +31,12 @@ test('a refusal applies until the user asks again, and an approval is permanent'
       return answer;
     };
   };
+  return { question: new FolderQuestion(state as never), asked, answers };
+}
+
+test('a refusal applies until the user asks again, and an approval is permanent', async () => {
+  const { question, asked, answers } = newQuestion();
   fake.folders = [{ uri: Uri.file('/') }];
-  const question = new FolderQuestion(state as never);
   answers(undefined);
   await assert.rejects(question.ask(false), /root of the file system.*press Restart/);
   await assert.rejects(question.ask(false), /press Restart/);
@@ -42,5 +46,23 @@ test('a refusal applies until the user asks again, and an approval is permanent'
   await question.ask(true);
   await question.ask(false);
   assert.equal(asked.length, 3);
+  fake.folders = [];
+});
+
+test('an approval covers the folder that was shown, and no folder that is added later', async () => {
+  const { question, asked, answers } = newQuestion();
+  const home = { uri: Uri.file(os.homedir()) };
+  fake.folders = [home, { uri: Uri.file(path.join(os.homedir(), 'project')) }];
+  answers('Use the Whole Folder');
+  await question.ask(false);
+  assert.equal(question.agreed, true);
+  fake.folders = [home, { uri: Uri.file('/') }];
+  assert.equal(question.agreed, false, 'the daemon asks about a folder that is added while it runs');
+  await question.ask(false);
+  assert.deepEqual(
+    asked.map((text) => text.split(' ')[0]),
+    [os.homedir(), '/'],
+  );
+  assert.equal(question.agreed, true);
   fake.folders = [];
 });
