@@ -71,7 +71,10 @@ func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summar
 	if p.Policy == workspace.Collect {
 		e.sawPending(ctx, changes)
 	}
-	return outcomeResult(p, out, summary, e.changedByUser(p)), nil
+	shown := map[string]any{"proposalId": p.ID, "policy": p.Policy, "state": out.State,
+		"accepted": out.Accepted, "hunks": out.Total}
+	e.addUserChanges(shown, p)
+	return outcomeResult(p, out, summary, shown), nil
 }
 
 // maxChanged limits the size of the texts that are repeated in the details of a call, in bytes.
@@ -86,13 +89,14 @@ type decidedHunk struct {
 	State   workspace.HunkState `json:"state"`
 }
 
-// changedByUser returns the hunks of a proposal if the user accepted a hunk with another text. In
-// this case, the arguments of the call do not contain the applied text, and the proposal does not
-// outlive the daemon.
-func (e *sessionEnv) changedByUser(p *workspace.Proposal) []decidedHunk {
+// addUserChanges adds the hunks of a proposal to the details if the user accepted a hunk with
+// another text. In this case, the arguments of the call do not contain the applied text, and the
+// proposal does not outlive the daemon. If the texts are too large, the details only report that
+// they are omitted.
+func (e *sessionEnv) addUserChanges(shown map[string]any, p *workspace.Proposal) {
 	now, _, err := e.Workspace.Get(p.ID)
 	if err != nil || len(now.Files) != len(p.Files) {
-		return nil
+		return
 	}
 	proposed := map[string]workspace.Hunk{}
 	for _, f := range p.Files {
@@ -111,10 +115,12 @@ func (e *sessionEnv) changedByUser(p *workspace.Proposal) []decidedHunk {
 				OldText: h.OldText, NewText: h.NewText, State: h.State})
 		}
 	}
-	if !changed || size > maxChanged {
-		return nil
+	switch {
+	case changed && size > maxChanged:
+		shown["changesOmitted"] = true
+	case changed:
+		shown["changes"] = out
 	}
-	return out
 }
 
 // saysUnchanged wraps the function do. If an edit is refused, the error then also says that nothing
@@ -160,7 +166,7 @@ func (e *sessionEnv) sawPending(ctx context.Context, changes []workspace.Change)
 }
 
 func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string,
-	changed []decidedHunk) *tool.Result {
+	shown map[string]any) *tool.Result {
 	s := strings.TrimRight(out.Text, "\n")
 	if summary = strings.TrimRight(summary, "\n"); summary != "" && out.Accepted+out.Pending > 0 {
 		head := "The proposed text:"
@@ -174,11 +180,6 @@ func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string,
 	res.Missed = out.Accepted+out.Pending < out.Total
 	res.IsError = out.Accepted == 0 &&
 		(out.State == workspace.StateConflict || out.State == workspace.StateWithdrawn)
-	shown := map[string]any{"proposalId": p.ID, "state": out.State, "accepted": out.Accepted,
-		"hunks": out.Total}
-	if changed != nil {
-		shown["changes"] = changed
-	}
 	res.Details = details(shown)
 	for _, f := range p.Files {
 		res.Locations = append(res.Locations, tool.Location{URI: f.URI})

@@ -96,6 +96,8 @@ export interface Checkpoint {
   /** URIs */
   files: Array<string>;
   stat: Stat;
+  /** Conversation reports whether the restore that created the checkpoint also restored the conversation. */
+  conversation?: boolean;
 }
 
 /** CheckpointDiffResult contains the changes since the checkpoint. */

@@ -22,7 +22,7 @@ func (a Checkpoints) List(
 	for _, c := range list {
 		out.Checkpoints = append(out.Checkpoints, wire.Checkpoint{
 			CheckpointID: c.ID, TurnID: c.TurnID, MessageID: c.MessageID, CreatedAt: c.CreatedAt,
-			Files: NonNil(c.Files), Stat: wire.Stat(c.Stat),
+			Files: NonNil(c.Files), Stat: wire.Stat(c.Stat), Conversation: c.Through != nil,
 		})
 	}
 	return out, nil

@@ -15,6 +15,9 @@ type Checkpoint struct {
 	CreatedAt    time.Time `json:"createdAt"`
 	Files        []string  `json:"files"` // URIs
 	Stat         Stat      `json:"stat"`
+	// Conversation reports whether the restore that created the checkpoint also restored the
+	// conversation.
+	Conversation bool `json:"conversation,omitzero"`
 }
 
 // CheckpointParams names a checkpoint.

@@ -203,7 +203,14 @@ local function changes_of(d)
   return edit and edit.changes or stored or nil
 end
 
---- Returns the user's decision, for example "1 accepted, 1 rejected: too long".
+--- Reports whether the user changed the edit, but the text that was applied is not known.
+---@param d agent_lsp.Item
+local function is_omitted(d)
+  return not changes_of(d) and type(d.details) == 'table' and d.details.changesOmitted == true
+end
+
+--- Returns the user's decision, for example "1 accepted, 1 rejected: too long". With the policy
+--- `auto`, the user does not decide, and the edit is described as applied.
 ---@param d agent_lsp.Item
 ---@return string
 function M.decision(d)
@@ -215,7 +222,9 @@ function M.decision(d)
     accepted, rejected = count_hunks(live)
   end
   local parts = {}
-  if accepted > 0 then
+  if accepted > 0 and details.policy == 'auto' then
+    table.insert(parts, 'applied')
+  elseif accepted > 0 then
     local edited = changes_of(d) or (d.result or ''):find(' changed by the user', 1, true)
     table.insert(parts, accepted .. ' accepted' .. (edited and ' with your changes' or ''))
   end
@@ -231,6 +240,9 @@ end
 ---@return string? added
 ---@return string? removed
 function M.counts(d)
+  if is_omitted(d) then
+    return nil
+  end
   local changes = changes_of(d)
   local known = changes and decided_diff(changes)
     or edits[d.proposalId] and edits[d.proposalId].proposal.stat
@@ -257,12 +269,18 @@ local function proposed_diff(edit)
   return out
 end
 
+--- Replaces the diff of an edit with changes of the user that are too large to be stored.
+local omitted = 'The applied text is not shown, because your changes are too large.'
+
 --- Returns the lines of an edit's diff and their highlights. If the user changed a hunk, the diff
 --- shows the text that was applied.
 ---@param d agent_lsp.Item
 ---@return string[] lines
 ---@return table<integer, string> groups by line
 function M.diff(d)
+  if is_omitted(d) then
+    return { omitted }, { 'AgentLspMeta' }
+  end
   local changes = changes_of(d)
   local lines = changes and decided_diff(changes).lines or proposed_diff(edits[d.proposalId])
   local colors = {}

@@ -70,6 +70,7 @@
 ---@field createdAt string
 ---@field files string[] URIs
 ---@field stat agent_lsp.Stat
+---@field conversation? boolean Conversation reports whether the restore that created the checkpoint also restored the conversation.
 
 --- CheckpointDiffResult contains the changes since the checkpoint.
 ---@class agent_lsp.CheckpointDiffResult

@@ -7,9 +7,30 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- The kind of restore that each checkpoint allows, by its id. Only checkpoints that a restore
---- created are included.
-local kinds = {} ---@type table<string, 'undo'|'back'>
+---@alias agent_lsp.RestoreKind 'undo'|'back'
+---@alias agent_lsp.RestoreScope 'files'|'both'
+
+---@class agent_lsp.Undo how to undo a restore
+---@field kind agent_lsp.RestoreKind
+---@field scope agent_lsp.RestoreScope
+---@field skipped? string the files that the restore did not change
+
+local undos = {} ---@type table<string, agent_lsp.Undo> by the checkpoint that the restore created
+
+---@class agent_lsp.ConversationRestore a restore that changed no file
+---@field checkpoint string
+---@field text string
+---@field created string
+---@field after? string the newest listed checkpoint at that time
+
+--- The restores that changed only the conversation, by session. The daemon does not list them.
+local unlisted = {} ---@type table<string, agent_lsp.ConversationRestore[]>
+
+---@param kind agent_lsp.RestoreKind
+---@return agent_lsp.RestoreKind
+local function opposite(kind)
+  return kind == 'undo' and 'back' or 'undo'
+end
 
 local function files(n)
   return n == 1 and '1 file' or n .. ' files'
@@ -28,24 +49,33 @@ local function names(uris)
   return table.concat(out, ', ') .. (more > 0 and (' and %d more'):format(more) or '')
 end
 
---- Reports a restore to the user and in the transcript.
-local function report(res, kind, at)
-  local what = kind == 'back' and ' changed back' or ' restored'
-  local uris = vim.tbl_map(function(c)
-    return c.uri
-  end, res.changes)
-  local text = files(#uris) .. what
-  local skipped = ''
-  if #res.conflicts > 0 then
-    skipped = (', %d skipped: %s'):format(#res.conflicts, res.conflicts[1].reason)
+--- Describes a restore, for example "2 files and the conversation restored".
+---@param n integer number of changed files
+---@param kind agent_lsp.RestoreKind
+---@param scope agent_lsp.RestoreScope
+local function describe(n, kind, scope)
+  local what = files(n)
+  if scope == 'both' then
+    what = n > 0 and what .. ' and the conversation' or 'conversation'
   end
-  log.tell(text .. skipped .. '; use :AgentUndo again to undo this')
-  if transcript.session == at.workspace.session then
-    local named = #uris > 0 and ': ' .. names(uris) or ''
-    local undo = { checkpoint = res.undoCheckpointId, workspace = at.workspace }
-    transcript.note(text .. named .. skipped, 'restore', undo)
-    require('agent_lsp.changes').forget()
-  end
+  return what .. (kind == 'back' and ' changed back' or ' restored')
+end
+
+--- Returns the text that follows a restore's description if files were not restored.
+---@param conflicts agent_lsp.RestoreConflict[]
+local function skipped(conflicts)
+  return #conflicts > 0 and (', %d skipped: %s'):format(#conflicts, conflicts[1].reason) or ''
+end
+
+--- Adds an entry for a restore to the transcript.
+---@param text string
+---@param uris string[] the changed files
+---@param undo { checkpoint: string, workspace: agent_lsp.Workspace }
+---@param created? string
+local function add_entry(text, uris, undo, created)
+  local named = #uris > 0 and ': ' .. names(uris) or ''
+  local left = undos[undo.checkpoint].skipped or ''
+  transcript.note(text .. named .. left, 'restore', undo, created)
 end
 
 --- Returns the kind of each restore among the checkpoints, newest first. Kinds from an earlier
@@ -72,53 +102,75 @@ function M.recall(list, ws)
   for i = #list, 1, -1 do
     local c = list[i]
     if found[i] then
-      local what = found[i] == 'back' and ' changed back: ' or ' restored: '
-      kinds[c.checkpointId] = found[i] == 'undo' and 'back' or 'undo'
-      local undo = { checkpoint = c.checkpointId, workspace = ws }
-      transcript.note(files(#c.files) .. what .. names(c.files), 'restore', undo, c.createdAt)
+      local scope = c.conversation and 'both' or 'files'
+      local undo = undos[c.checkpointId] or { kind = opposite(found[i]), scope = scope }
+      undos[c.checkpointId] = undo
+      local text = describe(#c.files, opposite(undo.kind), scope)
+      add_entry(text, c.files, { checkpoint = c.checkpointId, workspace = ws }, c.createdAt)
     end
+  end
+  for _, one in ipairs(unlisted[ws.session] or {}) do
+    one.after = one.after or (list[1] and list[1].checkpointId or '')
+    add_entry(one.text, {}, { checkpoint = one.checkpoint, workspace = ws }, one.created)
   end
 end
 
---- Restores a checkpoint's files.
----@param id string
+--- Shows what a restore changed. After a restore of the conversation, the daemon replays the
+--- remaining messages, and recall adds the entries.
+---@param res agent_lsp.CheckpointRestoreResult
+---@param text string
+---@param scope agent_lsp.RestoreScope
 ---@param at { workspace: agent_lsp.Workspace }
----@param kind? 'undo'|'back'
-function M.restore(id, at, kind)
-  kind = kinds[id] or kind or 'undo'
-  client.request('agent/checkpoint/restore', { checkpointId = id }, function(err, res)
-    if err then
-      return log.tell(err, vim.log.levels.WARN)
-    end
-    if #res.changes + #res.conflicts == 0 then
-      return log.tell('nothing to undo: the files already have their earlier content')
-    end
-    kinds[res.undoCheckpointId] = kind == 'undo' and 'back' or 'undo'
-    vim.cmd.checktime()
-    report(res, kind, at)
-  end, at)
+local function show(res, text, scope, at)
+  local session = at.workspace.session
+  local undo = { checkpoint = res.undoCheckpointId, workspace = at.workspace }
+  if scope == 'both' and #res.changes == 0 then
+    local second, micro = vim.uv.gettimeofday()
+    local created = ('%s.%06dZ'):format(os.date('!%Y-%m-%dT%H:%M:%S', second), micro)
+    unlisted[session] = unlisted[session] or {}
+    table.insert(
+      unlisted[session],
+      { checkpoint = undo.checkpoint, text = text, created = created }
+    )
+  end
+  if transcript.session ~= session then
+    return
+  end
+  require('agent_lsp.changes').forget()
+  if scope == 'both' then
+    transcript.clear()
+    return require('agent_lsp.session').load(session, at.workspace)
+  end
+  local uris = vim.tbl_map(function(c)
+    return c.uri
+  end, res.changes)
+  add_entry(text, uris, undo)
 end
 
---- Restores a checkpoint's files, and the conversation as it was before the checkpoint's prompt.
---- The daemon replays the remaining conversation.
----@param c agent_lsp.Checkpoint
+--- Restores a checkpoint's files or, with the scope `both`, also the conversation.
+---@param id string
 ---@param at { workspace: agent_lsp.Workspace }
-local function restore_both(c, at)
-  local before = transcript.prompt(c.messageId)
-  local params = { checkpointId = c.checkpointId, scope = 'both' }
+---@param kind? agent_lsp.RestoreKind
+---@param scope? agent_lsp.RestoreScope
+---@param prompt? string the prompt before which the conversation ends
+function M.restore(id, at, kind, scope, prompt)
+  local known = undos[id] or {}
+  kind, scope = known.kind or kind or 'undo', scope or known.scope or 'files'
+  local params = { checkpointId = id, scope = scope }
   client.request('agent/checkpoint/restore', params, function(err, res)
     if err then
       return log.tell(err, vim.log.levels.WARN)
     end
-    kinds[res.undoCheckpointId] = 'back'
-    vim.cmd.checktime()
-    if transcript.session == at.workspace.session then
-      require('agent_lsp.changes').forget()
-      transcript.clear()
-      require('agent_lsp.session').load(at.workspace.session, at.workspace)
+    if scope == 'files' and #res.changes + #res.conflicts == 0 then
+      return log.tell('nothing to undo: the files already have their earlier content')
     end
-    local prompt = before and (' to their state before the prompt "%s"'):format(before) or ''
-    log.tell(('%s and the conversation restored%s'):format(files(#res.changes), prompt))
+    local left = skipped(res.conflicts)
+    undos[res.undoCheckpointId] = { kind = opposite(kind), scope = scope, skipped = left }
+    vim.cmd.checktime()
+    local text = describe(#res.changes, kind, scope)
+    local to = prompt and (' to the state before the prompt "%s"'):format(prompt) or ''
+    log.tell(text .. to .. left .. '; use :AgentUndo again to undo this')
+    show(res, text, scope, at)
   end, at)
 end
 
@@ -155,7 +207,12 @@ end
 --- Undoes the last turn or the last restore.
 function M.undo()
   checkpoints(function(list, at)
-    M.restore(list[1].checkpointId, at, kind_of(list[1]))
+    local others = unlisted[at.workspace.session] or {}
+    local last = others[#others]
+    if last and last.after == list[1].checkpointId then
+      return M.restore(last.checkpoint, at)
+    end
+    M.restore(list[1].checkpointId, at, kind_of(list[1]), list[1].conversation and 'both' or nil)
   end)
 end
 
@@ -170,11 +227,17 @@ end
 
 local ns = vim.api.nvim_create_namespace('agent_lsp_restore')
 
---- Returns the line that names the preview's keys. Only a prompt's checkpoint has a conversation
---- that can be restored.
+--- Reports whether a checkpoint also restores the conversation: to the state before its prompt, or
+--- before the restore that it undoes.
+---@param c agent_lsp.Checkpoint
+local function has_conversation(c)
+  return c.messageId ~= '' or c.conversation == true
+end
+
+--- Returns the line that names the preview's keys.
 ---@param c agent_lsp.Checkpoint
 local function preview_keys(c)
-  local also = c.messageId ~= '' and ', b also restores the conversation' or ''
+  local also = has_conversation(c) and ', b also restores the conversation' or ''
   return ('Enter restores the files%s, q closes the window.'):format(also)
 end
 
@@ -234,12 +297,12 @@ local function preview(c, lines, at)
   map('<Esc>', close, 'leave the files as they are')
   map('<CR>', function()
     close()
-    M.restore(c.checkpointId, at, kind_of(c))
+    M.restore(c.checkpointId, at, kind_of(c), 'files')
   end, 'restore the files')
-  if c.messageId ~= '' then
+  if has_conversation(c) then
     map('b', function()
       close()
-      restore_both(c, at)
+      M.restore(c.checkpointId, at, kind_of(c), 'both', transcript.prompt(c.messageId))
     end, 'restore the files and the conversation')
   end
 end

@@ -121,21 +121,100 @@ H.case('files and conversation can be restored to their state before a prompt', 
   H.wait('the message', function()
     return vim.iter(H.notices):any(function(n)
       return n.text:find(
-        '1 file and the conversation restored to their state before the prompt "second"',
+        '1 file and the conversation restored to the state before the prompt "second"',
         1,
         true
       )
     end)
   end)
-  H.wait('the entry of the files, which can be undone', function()
-    return H.panel_text():find('1 file restored: a.txt', 1, true)
+  H.wait('the entry, which can be undone', function()
+    return H.panel_text():find('1 file and the conversation restored: a.txt', 1, true)
   end)
   vim.cmd('AgentPrompt third')
   H.equal(H.turn(3).status, 'completed')
-  vim.cmd('AgentUndo')
-  H.wait('the files', function()
-    return H.read(H.dir .. '/a.txt') == 'two\n'
+end)
+
+--- Waits until the panel contains all the given texts in this order, and none of the others.
+local function shows(texts, others)
+  H.wait(table.concat(texts, ', '), function()
+    local text, at = H.panel_text(), 1
+    for _, part in ipairs(texts) do
+      at = select(2, text:find(part, at, true))
+      if not at then
+        return false
+      end
+    end
+    return not vim.iter(others or {}):any(function(other)
+      return text:find(other, 1, true) ~= nil
+    end)
   end)
+end
+
+--- Presses a key on the last line of the panel that contains the text.
+local function press_at(text, key)
+  require('agent_lsp.panel').open()
+  vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
+  vim.cmd('normal! G')
+  H.equal(vim.fn.search(text, 'b') > 0, true, text)
+  vim.api.nvim_feedkeys(key, 'xt', false)
+end
+
+--- Restores the files and the conversation to their state before a prompt.
+local function restore_both(n)
+  H.choose(n)
+  vim.cmd('AgentCheckpoints')
+  H.wait('the preview', function()
+    return vim.bo.filetype == 'diff'
+  end)
+  vim.api.nvim_feedkeys('b', 'xt', false)
+end
+
+local talk =
+  { { text = 'Hello.' }, edit_a('one', 'two'), { text = 'Changed.' }, { text = 'Again.' } }
+
+H.case('the undo of a restore of both brings back the files and the conversation', function()
+  H.start({ files = { ['a.txt'] = 'one\n' }, settings = auto, script = talk })
+  vim.cmd('AgentPrompt first')
+  H.turn()
+  vim.cmd('AgentPrompt second')
+  H.turn(2)
+  shows({ 'second', 'Changed.' })
+  restore_both(1)
+  local restored, back = 'conversation restored: a.txt', 'conversation changed back: a.txt'
+  shows({ 'Hello.', restored }, { 'Changed.' })
+  H.equal(H.read(H.dir .. '/a.txt'), 'one\n')
+  press_at(restored, 'u')
+  shows({ 'Hello.', 'second', 'Changed.', restored, '1 file and the ' .. back })
+  H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
+  vim.cmd('AgentUndo')
+  shows({ 'Hello.', restored, back, restored }, { 'Changed.' })
+  H.equal(H.read(H.dir .. '/a.txt'), 'one\n')
+  H.matches(H.notices[#H.notices].text, '1 file and the conversation restored; use')
+  H.again({ settings = auto, script = { { expect = { lastUser = '^third$' }, text = 'Again.' } } })
+  H.choose('first')
+  vim.cmd('AgentSessions')
+  shows({ 'Hello.', restored, back, restored }, { 'Changed.' })
+  press_at(restored, 'u')
+  shows({ 'Hello.', 'second', 'Changed.', restored, back, restored, back })
+  H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
+end)
+
+H.case('a restore of the conversation that changes no file can be undone', function()
+  H.start({ files = { ['a.txt'] = 'one\n' }, settings = auto, script = talk })
+  vim.cmd('AgentPrompt first')
+  H.turn()
+  vim.cmd('AgentPrompt second')
+  H.turn(2)
+  vim.cmd('AgentUndo')
+  shows({ '1 file restored: a.txt' })
+  restore_both(2)
+  shows({ 'Hello.', '1 file restored: a.txt', 'conversation restored' }, { 'Changed.' })
+  vim.cmd('AgentUndo')
+  shows({ 'Changed.', '1 file restored: a.txt', 'conversation restored', 'conversation changed' })
+  H.equal(H.read(H.dir .. '/a.txt'), 'one\n')
+  press_at('1 file restored', 'u')
+  shows({ '1 file changed back: a.txt' })
+  H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
 end)
 
 H.case('a restore adds an entry to the transcript, with a key that undoes it', function()

@@ -35,7 +35,7 @@ export function editedFiles(
 ): EditedFile[] {
   if (proposal?.itemId === itemId) return proposal.files.map(fileOf);
   const stored = storedChanges(details);
-  if (stored.length > 0) return stored;
+  if (stored.length > 0 || omitsChanges(details)) return stored;
   const hunks = pairsOf(args).map(([before, after]) => ({ lines: lineDiff(before, after) }));
   return hunks.length > 0 ? [{ uri: '', op: 'modify', hunks }] : [];
 }
@@ -56,6 +56,21 @@ function fileOf({ op, uri, newUri, hunks }: ProposalFile): EditedFile {
     lines: lineDiff(oldText, newText),
   }));
   return { uri: newUri ?? uri, op, hunks: shown.filter(({ lines }) => lines.length > 0) };
+}
+
+/**
+ * Returns a note if the user changed an edit and the applied text was too large to be stored with
+ * the call. In this case, the arguments of the call contain another text.
+ */
+export function omissionNote({ itemId, details }: Item, proposal: Proposal | undefined): string {
+  const known = proposal?.itemId === itemId || storedChanges(details).length > 0;
+  return !known && omitsChanges(details)
+    ? 'The applied text is not shown, because your changes are too large.'
+    : '';
+}
+
+function omitsChanges(details: unknown): boolean {
+  return (details as { changesOmitted?: boolean } | undefined)?.changesOmitted === true;
 }
 
 interface StoredChange {

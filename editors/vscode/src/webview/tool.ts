@@ -5,7 +5,7 @@ import type { Item } from '../protocol';
 import { button, drawWhenChanged, h, reachable, reachableNow } from './dom';
 import { counts } from './changes';
 import { drawDiff } from './diff';
-import { commentsIn, countLines, decision, editedFiles, isEdit } from './edits';
+import { commentsIn, countLines, decision, editedFiles, isEdit, omissionNote } from './edits';
 import { drawEntry, fold, growText, type Context } from './entries';
 import { argumentsText, type Entry } from './model';
 
@@ -169,9 +169,11 @@ function fillBody(body: HTMLElement, entry: Entry, item: Item, context: Context)
     body.appendChild(h('div', { class: name }));
   if (isEdit(item)) {
     const files = editedFiles(item, context.proposalOf(item));
-    return drawWhenChanged(part('edits'), files, () =>
-      files.map((file) => drawDiff(file, context)),
-    );
+    const note = omissionNote(item, context.proposalOf(item));
+    return drawWhenChanged(part('edits'), [files, note], () => [
+      ...files.map((file) => drawDiff(file, context)),
+      note,
+    ]);
   }
   const input =
     entry.children.length > 0

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Hunk, Item, Proposal } from '../../src/protocol';
-import { commentsIn, countLines, decision, editedFiles } from '../../src/webview/edits';
+import {
+  commentsIn,
+  countLines,
+  decision,
+  editedFiles,
+  omissionNote,
+} from '../../src/webview/edits';
 
 const item = (more: Partial<Item> = {}): Item => ({
   itemId: 'i',
@@ -83,6 +89,17 @@ test("the user's version of a change is shown, also when the proposal is no long
   );
   const shown = editedFiles(item({ args, details }), proposal('applied', hunk('accepted')));
   assert.deepEqual(countLines(shown), { added: 2, removed: 1 }, 'a known proposal comes first');
+});
+
+test('a version of the user that is too large is not replaced by the proposed text', () => {
+  const details = { state: 'applied', accepted: 1, hunks: 1, changesOmitted: true };
+  const call = item({ args: { old_string: 'a', new_string: 'b' }, details });
+  assert.deepEqual(editedFiles(call, undefined), []);
+  assert.match(omissionNote(call, undefined), /not shown/);
+  const known = proposal('applied', hunk('accepted'));
+  assert.equal(editedFiles(call, known).length, 1);
+  assert.equal(omissionNote(call, known), '');
+  assert.equal(omissionNote(item(), undefined), '');
 });
 
 test('a proposal that several edits share is shown only by the first edit', () => {
