@@ -237,8 +237,9 @@ func (d *daemon) openTools(terminal acp.Terminal) {
 	}
 	d.tools = tools.New(tools.Deps{
 		Workspace: d.workspace, Runner: d.processes.runner, Jobs: d.shared.jobs,
-		Ask: d.questions.ask, SaveDirty: unsaved.SaveDirty, Terminal: inTerminal(terminal),
-		AskHost: d.askHost, Env: d.commandEnv,
+		Ask: d.questions.ask, SaveDirty: unsaved.SaveDirty,
+		Terminal: inTerminal(terminal, d.shortListed),
+		AskHost:  d.askHost, Env: d.commandEnv,
 		Sandbox: d.sandboxPlan, Classify: classify, Secret: d.secret,
 		SpillDir: d.folders.file("spill"), GlobalIgnore: search.GlobalIgnore(),
 	})

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
@@ -18,15 +19,25 @@ const noTerminalYet = "The editor did not report in time whether it created a te
 // refuse, so the command does not run elsewhere.
 const noTerminal = "The command was not run: the editor refused to run it in a terminal: "
 
+// noStartFiles are variables that must be empty in a terminal, because a shell runs the file that
+// they name before the command.
+var noStartFiles = []string{"BASH_ENV=", "ENV="}
+
+// shortListed reports whether a command runs without a question although it has no sandbox.
+func (d *daemon) shortListed(call *tool.Call, cmd shell.Command) bool {
+	return d.policy.ShortListed(call.SessionID, cmd.Script, cmd.Dir)
+}
+
 // inTerminal returns a function that runs commands in the editor's terminals, which the user sees.
-// It returns nil if there are no terminals.
-func inTerminal(terminal acp.Terminal) func(context.Context, *tool.Call,
-	shell.Command) (shell.Result, bool) {
+// It returns nil if there are no terminals. A command for which own returns true does not run
+// there, because the user was not asked, and the editor's environment may choose other programs.
+func inTerminal(terminal acp.Terminal, own func(*tool.Call, shell.Command) bool) func(
+	context.Context, *tool.Call, shell.Command) (shell.Result, bool) {
 	if terminal == nil {
 		return nil
 	}
 	return func(ctx context.Context, call *tool.Call, cmd shell.Command) (shell.Result, bool) {
-		if !terminal.Offered() {
+		if !terminal.Offered() || own(call, cmd) {
 			return shell.Result{}, false
 		}
 		began := time.Now()
@@ -37,7 +48,8 @@ func inTerminal(terminal acp.Terminal) func(context.Context, *tool.Call,
 		defer done()
 		exit, err := terminal.Run(limited, acp.Command{
 			SessionID: call.SessionID, ItemID: call.ItemID, Argv: shell.Argv(cmd.Shell, cmd.Script),
-			Dir: cmd.Dir, OutputBytes: cmd.HeadBytes + cmd.TailBytes,
+			Dir: cmd.Dir, Env: slices.Concat(cmd.Env, noStartFiles),
+			OutputBytes: cmd.HeadBytes + cmd.TailBytes,
 		})
 		switch {
 		case ctx.Err() != nil && err != nil:

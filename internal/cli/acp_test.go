@@ -36,6 +36,17 @@ func startACP(t testing.TB, env ...string) *acpClient {
 
 func startACPIn(t testing.TB, state string, env ...string) *acpClient {
 	t.Helper()
+	return startACPAs(t, state, nil, env...)
+}
+
+// startACPWith starts the program for a client with these capabilities.
+func startACPWith(t testing.TB, capabilities map[string]any, env ...string) *acpClient {
+	t.Helper()
+	return startACPAs(t, filepath.Join(t.TempDir(), "state"), capabilities, env...)
+}
+
+func startACPAs(t testing.TB, state string, capabilities map[string]any, env ...string) *acpClient {
+	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	c := &acpClient{t: t, in: inW, out: bufio.NewReader(outR), code: make(chan int, 1)}
@@ -45,7 +56,8 @@ func startACPIn(t testing.TB, state string, env ...string) *acpClient {
 			io.Discard)
 		outW.Close()
 	}()
-	c.call("initialize", map[string]any{"protocolVersion": 1})
+	c.call("initialize",
+		map[string]any{"protocolVersion": 1, "clientCapabilities": capabilities})
 	return c
 }
 

@@ -41,6 +41,12 @@ var shortList = map[string]shortProgram{
 
 var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-+]?\d+$`) })
 
+// ShortListed reports whether a command of a session is on the short list, so that it runs without
+// approval if no sandbox enforces the policy.
+func (e *Engine) ShortListed(session, script, cwd string) bool {
+	return shortListed(script, cwd, e.Settings(session).Roots)
+}
+
 // shortListed reports whether a script consists only of programs in shortList, joined by "|", "&&",
 // "||" and ";", with allowed options, and reads only files that are inside the roots and not
 // secret. cwd is the folder in which the script runs. shortListed reads file information from disk.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/coder/acp-go-sdk"
@@ -26,7 +27,8 @@ type Command struct {
 	SessionID, ItemID string // the tool call to which it belongs
 	Argv              []string
 	Dir               string
-	OutputBytes       int // maximum number of bytes kept from the end of the output
+	Env               []string // variables as name=value; the client adds them to its own
+	OutputBytes       int      // maximum number of bytes kept from the end of the output
 }
 
 // Exit describes how a command ended.
@@ -68,6 +70,10 @@ func (a *adapter) Run(ctx context.Context, cmd Command) (Exit, error) {
 	}
 	create := acp.CreateTerminalRequest{SessionId: acp.SessionId(s.id), Command: cmd.Argv[0],
 		Args: cmd.Argv[1:], Cwd: &cmd.Dir, OutputByteLimit: &cmd.OutputBytes}
+	for _, kv := range cmd.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		create.Env = append(create.Env, acp.EnvVariable{Name: name, Value: value})
+	}
 	terminal, err := a.createTerminal(ctx, create)
 	if err != nil {
 		return Exit{}, notMade(err)
