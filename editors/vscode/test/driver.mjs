@@ -332,7 +332,7 @@ export class Driver {
    * the step has a new folder.
    */
   async begin(name) {
-    this.step = name.replace(/[^a-z]+/g, '-');
+    this.step = process.env.FOLDER ?? name.replace(/[^a-z]+/g, '-');
     if (this.elsewhere) await this.open();
     await this.command('closeEditors');
     await this.command('notifications.clearAll');

@@ -3,7 +3,7 @@
 // step fails, it is repeated in a fresh workbench, together with the steps after it. Each
 // repetition is reported, and a run has at most two. ONLY='word|word' runs the steps whose name
 // contains one of the words. With GO_ON=1, nothing is repeated, and the steps after a failed step
-// still run.
+// still run. FOLDER names the folder of the steps, which otherwise have a folder each.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Driver, driven } from './driver.mjs';

@@ -6,8 +6,9 @@ cd "$(dirname "$0")/.."
 images=$PWD/../../docs/images
 shots=$(mktemp -d)
 trap 'rm -rf "$shots"' EXIT
-GO_ON=1 SHOTS=$shots ONLY='looks: four files' test/run.sh
-GO_ON=1 SHOTS=$shots ONLY='prompt, stream, diff, accept' test/run.sh
+export GO_ON=1 SHOTS=$shots FOLDER=src
+ONLY='looks: four files' test/run.sh
+ONLY='prompt, stream, diff, accept' test/run.sh
 cp "$shots/applied-dark.png" "$images/vscode-review-dark.png"
 cp "$shots/applied-light.png" "$images/vscode-review-light.png"
 cp "$shots/applied-contrast.png" "$images/vscode-review-contrast.png"

@@ -6,6 +6,7 @@ import { conversationSteps } from './steps/conversation.mjs';
 import { demoSteps } from './steps/demo.mjs';
 import { detailSteps } from './steps/details.mjs';
 import { looksSteps } from './steps/looks.mjs';
+import { prices } from './steps/model.mjs';
 import { newUser, newUserByKeyboard, newUserByMouse } from './steps/newuser.mjs';
 import { paletteSteps } from './steps/palette.mjs';
 import { panelSteps } from './steps/panel.mjs';
@@ -21,7 +22,7 @@ import { calmSettings } from './workbench.mjs';
 const settings = {
   'security.workspace.trust.enabled': false,
   'agentLsp.windows': { '*': 100_000 },
-  'agentLsp.prices': { '*': { input: 5, output: 20 } },
+  'agentLsp.prices': prices,
   ...calmSettings,
 };
 if (process.env.THEME) settings['workbench.colorTheme'] = process.env.THEME;

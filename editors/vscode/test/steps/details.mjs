@@ -371,10 +371,19 @@ async function sessionOpened(d) {
 }
 
 /**
- * Finds a session from yesterday by words in its answer, and opens it. It is listed with its day.
+ * Finds a session from yesterday by words in its answer, and opens it. It is listed with its day. A
+ * session without an answer is listed only on request.
  */
 async function sessionOfYesterday(d) {
-  await d.play({ text: 'The key lies in the drawer.' }, { text: 'Nobody knows.' });
+  await d.play(
+    { error: { status: 401, message: 'no such key' } },
+    { text: 'The key lies in the drawer.' },
+    { text: 'Nobody knows.' },
+  );
+  await d.prompt('unanswered');
+  await d.entry('turn', 'Enter the key again').waitFor();
+  await d.idle();
+  await d.newSession();
   for (const [prompt, answer] of [
     ['where is the old key?', 'in the drawer'],
     ['where is the new key?', 'Nobody knows'],
@@ -402,6 +411,10 @@ async function sessionOfYesterday(d) {
   await d.agent('Sessions');
   const input = d.page.locator('.quick-input-widget input.input');
   await sessionRows(d, 'where is the new key').filter({ hasText: 'just now' }).waitFor();
+  assert.equal(await sessionRows(d, 'unanswered').count(), 0);
+  await d.clickUntil(sessionRows(d, 'Show all sessions'), () =>
+    sessionRows(d, 'unanswered').isVisible(),
+  );
   await input.fill('drawer');
   await sessionRows(d, 'where is the new key').waitFor({ state: 'hidden' });
   await sessionRows(d, 'where is the old key')

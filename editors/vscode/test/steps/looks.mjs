@@ -152,8 +152,13 @@ async function nothingSetUp(d) {
  */
 async function filesReviewed(d) {
   const file = await openCalc(d);
-  const names = ['lib/greet.js', 'lib/a-rather-long-name-for-a-file.js', 'notes.md'];
-  for (const name of names) d.write(name, 'one = "Helo";\ntwo = 2;\n');
+  const texts = {
+    'lib/greet.js': 'export function greet(name) {\n  return "Helo " + name;\n}\n',
+    'lib/send-reminders-to-customers.js': 'export const subject = "Helo again";\n',
+    'notes.md': '# Notes\n\nThe program says "Helo" to everybody.\n',
+  };
+  const names = Object.keys(texts);
+  for (const name of names) d.write(name, texts[name]);
   const toolCalls = [
     edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']),
     ...names.map((name) => edit(d.at(name), 'Helo', 'Hello')),
@@ -161,12 +166,12 @@ async function filesReviewed(d) {
     .flatMap((reply) => reply.toolCalls)
     .sort((a, b) => b.name.localeCompare(a.name)); // a read after an edit waits for the decision
   await d.play(
-    { text: 'Four files are wrong.', toolCalls },
-    { text: 'Four changes are in, and `zero` stays as it was.' },
+    { text: 'Two functions have a bug, and three files have a typo.', toolCalls },
+    { text: 'I made four changes and left `zero` as it was.' },
     { toolCalls },
     { text: 'Everything is fixed.' },
   );
-  await d.prompt('fix what is wrong');
+  await d.prompt('fix the bugs and the typos');
   await pendingHunks(d, 5);
   await d.panel.locator('.changes', { hasText: '5 changes in 4 files' }).waitFor();
   await looks(d, 'review-files');
@@ -174,11 +179,11 @@ async function filesReviewed(d) {
   await d.focusEditor();
   await d.goto(10);
   await d.agent('Comment on Change');
-  await d.answer('zero has to stay as it is');
+  await d.answer('zero must stay as it is');
   await d.agent('Reject Change');
   await pendingHunks(d, 4);
   await d.agent('Accept All Changes');
-  await d.entry('assistantMessage', 'Four changes are in').waitFor();
+  await d.entry('assistantMessage', 'I made four changes').waitFor();
   await d.idle();
   await d.panel.locator('.changes', { hasText: '4 files changed' }).waitFor();
   await looks(d, 'reviewed');
@@ -196,7 +201,7 @@ async function filesReviewed(d) {
   await d.bufferHas('return 1;');
   await until('all files are as before', async () => {
     await d.command('workbench.action.files.saveAll');
-    return d.read('calc.js') === calc && names.every((name) => d.read(name).includes('"Helo"'));
+    return d.read('calc.js') === calc && names.every((name) => d.read(name) === texts[name]);
   });
 }
 
@@ -206,12 +211,12 @@ async function filesReviewed(d) {
  */
 async function applied(d) {
   await editPolicy(d, 'review after');
-  await d.prompt('then apply it');
+  await d.prompt('please make all the changes');
   await d.entry('assistantMessage', 'Everything is fixed').waitFor();
   await d.openFile('calc.js');
   await d.bufferHas('return a + b;');
   await lens(d, 'Keep').first().waitFor();
-  await until('a closed file is changed on disk', () => d.read('lib/greet.js').includes('"Hello"'));
+  await until('a closed file is changed on disk', () => d.read('lib/greet.js').includes('"Hello '));
   // The editor would ask before it closes a dirty file.
   await d.command('workbench.action.files.saveAll');
   await d.command('workbench.action.closeOtherEditors');

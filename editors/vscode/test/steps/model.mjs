@@ -1,4 +1,6 @@
 // Provides the scripted model's replies, and helpers that the steps share.
+/** The prices that the workbench's user has set. */
+export const prices = { '*': { input: 5, output: 20 } };
 export const call = (name, args) => ({ toolCalls: [{ name, arguments: args }] });
 /**
  * Returns a reply that reads a file and edits it. An edit requires that the file has been read, so

@@ -14,6 +14,8 @@ async function providerServer(key) {
   const chunk = (choice) =>
     `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', model: 'tiny-chat', choices: [{ index: 0, ...choice }] })}\n\n`;
   const server = http.createServer((request, response) => {
+    if (server.broken && request.method === 'POST')
+      return void json(response, 500, { error: { message: 'out of memory' } });
     if (request.headers.authorization !== `Bearer ${key}`)
       return void json(response, 401, { error: { message: 'who are you?' } });
     if (request.url === '/v1/models')
@@ -131,11 +133,28 @@ async function setUpProvider(d) {
     );
     await d.newSession();
     await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor(); // the new default
+    await serverFails(d, server);
   } finally {
     server.close();
-    for (const name of ['server.env', 'provider', 'providers', 'model'])
+    for (const name of ['server.env', 'provider', 'providers', 'model', 'retry'])
       await d.configure(`agentLsp.${name}`, null);
   }
+}
+
+/** Checks that an error names the server, and that its button opens the provider's settings. */
+async function serverFails(d, server) {
+  await d.configure('agentLsp.retry', { maxRetries: 0 });
+  server.broken = true;
+  await d.prompt('hello again');
+  const host = `127.0.0.1:${server.address().port}`;
+  const failed = d.entry('turn', `HTTP 500 from ${host}`);
+  await failed.locator('.what', { hasText: `HTTP 500 from ${host}: out of memory.` }).waitFor();
+  await d.idle();
+  await d.shot('setup-6-server-error');
+  await d.click(failed.getByRole('button', { name: 'Settings' }));
+  const setting = (name) => d.page.locator('.settings-editor .setting-item', { hasText: name });
+  await setting('Providers').waitFor();
+  assert.equal(await setting('').count(), 2, 'the settings of the providers and no others');
 }
 
 /** Stores a key while changes from another session are pending. They stay pending. */

@@ -6,7 +6,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { parent, program } from '../processes.mjs';
 import { until } from '../workbench.mjs';
-import { edit, review, talk } from './model.mjs';
+import { edit, prices, review, talk } from './model.mjs';
 
 async function fixDiagnostic(d) {
   d.write('broken.json', '{ "a": 1,, }\n');
@@ -144,22 +144,23 @@ async function whereTheDaemonIs(d) {
 
 /**
  * Starts a model server on the first free one of the usual ports, as on a user's machine. The
- * server counts its prompts.
+ * server counts its prompts. Its model has a price at the provider that hosts it.
  */
-async function localServer() {
+async function localServer(model) {
   let prompts = 0;
+  const usage = { prompt_tokens: 50_000, completion_tokens: 100, total_tokens: 50_100 };
   const reply = (text) =>
     [{ delta: { role: 'assistant', content: text } }, { delta: {}, finish_reason: 'stop' }]
       .map(
         (choice) =>
-          `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', model: 'tiny-local', choices: [{ index: 0, ...choice }] })}\n\n`,
+          `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', model, choices: [{ index: 0, ...choice }], usage })}\n\n`,
       )
       .join('');
   const server = http.createServer((request, response) => {
     if (request.url.endsWith('/models'))
       return void response
         .setHeader('content-type', 'application/json')
-        .end(JSON.stringify({ object: 'list', data: [{ id: 'tiny-local', object: 'model' }] }));
+        .end(JSON.stringify({ object: 'list', data: [{ id: model, object: 'model' }] }));
     if (!request.url.endsWith('/chat/completions')) return void response.writeHead(404).end();
     prompts++;
     request
@@ -184,11 +185,12 @@ async function localServer() {
 
 /**
  * Checks that the walkthrough's second step finds a server without configuration, and that the
- * server's model is used.
+ * server's model is used. A prompt to this server costs nothing.
  */
 async function localModel(d) {
-  const { server, prompts } = await localServer();
+  const { server, prompts } = await localServer('gpt-4o-mini');
   try {
+    await d.configure('agentLsp.prices', null);
     await d.play({ text: 'Scripted.' });
     await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '' });
     await d.restartDaemon();
@@ -198,7 +200,7 @@ async function localModel(d) {
     const look = step.locator('.monaco-button', { hasText: 'Find a model' });
     await d.clickUntil(step, () => look.isVisible());
     await d.clickUntil(look, () =>
-      d.page.locator('.notification-toast', { hasText: 'tiny-local' }).isVisible(),
+      d.page.locator('.notification-toast', { hasText: 'gpt-4o-mini' }).isVisible(),
     );
     await step.locator('.codicon-getting-started-step-checked').waitFor();
     await d.shot('local-model');
@@ -209,9 +211,13 @@ async function localModel(d) {
     await d.shot('local-model-question');
     await d.click(ask.getByRole('button', { name: /^Allow: send prompts to it/ }));
     await d.entry('assistantMessage', 'Hello from this machine').waitFor();
+    await d.idle();
+    await d.panel.locator('.gauge .share', { hasText: 'Context' }).waitFor();
+    assert.equal(await d.panel.locator('.gauge .cost').count(), 0, 'no cost on this machine');
   } finally {
     server.close();
     await d.configure('agentLsp.server.env', null);
+    await d.configure('agentLsp.prices', prices);
   }
   await d.play({ text: 'From the script again.' });
   await d.prompt('who answers?');
