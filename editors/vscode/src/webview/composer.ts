@@ -10,7 +10,7 @@ const historySize = 100;
 const maxImage = 10 * 1024 * 1024;
 
 const whileIdle = 'Ask for a change… @\u00a0adds context, /\u00a0runs a command';
-const whileBusy = 'Enter steers, Alt+Enter queues';
+const whileBusy = 'Enter sends it now, Alt+Enter after\u00a0this turn';
 
 export interface ComposerState {
   draft: string;
@@ -135,6 +135,7 @@ export class Composer {
     this.busy = busy;
     if (!busy && hasFocus(this.stopButton)) this.focus();
     this.sendButton.textContent = busy ? 'Steer' : 'Send';
+    this.sendButton.title = busy ? 'Send the message to the running turn' : '';
     this.stopButton.hidden = !busy;
     this.input.placeholder = busy ? whileBusy : whileIdle;
   }

@@ -246,12 +246,17 @@ function planList(entries: PlanEntry[]): HTMLElement {
         'li',
         { class: status },
         h('span', { class: 'sign', 'aria-hidden': 'true' }, planSigns[status] ?? '○'),
-        h('span', { class: 'label' }, content),
+        h('span', { class: 'label' }, ...withCode(content)),
         h('span', { class: 'sr' }, ` (${status})`),
       ),
     );
   }
   return list;
+}
+
+/** Returns a text whose parts between backticks are drawn as code. */
+function withCode(text: string): (Node | string)[] {
+  return text.split(/`([^`]+)`/).map((part, i) => (i % 2 ? h('code', {}, part) : part));
 }
 
 function drawNotice(item: Item, into: HTMLElement): void {

@@ -7,7 +7,7 @@ import type {
   QueueEntry,
   RequestPermissionParams,
 } from '../protocol';
-import { counted, policyWords, profileWords } from '../text';
+import { counted, policyWords, profileWords, sentenceOf } from '../text';
 import { button, h, reachable } from './dom';
 import { renderMarkdown } from './markdown';
 import type { FromPanel, PanelState, Waiting } from './messages';
@@ -210,7 +210,7 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
     subject.command !== undefined && h('div', { class: 'unsaved' }),
     subject.cwd !== undefined && where(subject.cwd, 'in '),
     ...(subject.uris ?? []).map((uri) => where(uri)),
-    params.reason !== '' && h('div', { class: 'reason' }, params.reason),
+    params.reason !== '' && h('div', { class: 'reason' }, sentenceOf(params.reason)),
     params.preview !== undefined && preview(params.preview, isPlan),
     h('div', { class: 'row decisions' }, ...shown.map(choice)),
     menu.length > 0 &&
@@ -307,18 +307,14 @@ function question(params: AskParams, send: Send): HTMLElement {
       'span',
       { class: 'label' },
       label,
+      !params.multi && index < 9 && digit(index),
       description !== undefined &&
         description !== '' &&
         h('span', { class: 'detail' }, description),
     );
     return params.multi
       ? h('label', {}, boxes[index], words)
-      : h(
-          'button',
-          { type: 'button', onclick: () => answer(label) },
-          words,
-          index < 9 && digit(index),
-        );
+      : h('button', { type: 'button', onclick: () => answer(label) }, words);
   });
   return h(
     'section',

@@ -16,6 +16,7 @@ const statusWords: Record<string, string> = {
   pending: 'waiting',
   awaitingPermission: 'needs permission',
   awaitingReview: 'needs review',
+  awaitingAnswer: 'needs answer',
   running: 'running',
   completed: 'done',
   failed: 'failed',
@@ -28,6 +29,7 @@ const statusSigns: Record<string, string> = {
   pending: '○',
   awaitingPermission: '?',
   awaitingReview: '?',
+  awaitingAnswer: '?',
   running: '◐',
   completed: '✓',
   failed: '✗',
@@ -64,13 +66,15 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   Object.assign(parts, { entry, item });
   const time = timeOf(item.durationMs ?? 0);
   const label = item.label ?? item.name ?? 'tool';
-  const words = [status === 'completed' ? '' : statusWord(item, status), time]
+  // The tool that asks the user runs until the user answers.
+  const shown = status === 'running' && item.name === 'ask_user' ? 'awaitingAnswer' : status;
+  const words = [status === 'completed' ? '' : statusWord(item, shown), time]
     .filter(Boolean)
     .join(' · ');
   const files = isEdit(item) ? editedFiles(item, context.proposalOf(item)) : [];
   const changed = countLines(files);
   drawWhenChanged(parts.title, [status, label, words, changed], () => [
-    h('span', { class: `sign ${status}`, 'aria-hidden': 'true' }, statusSigns[status] ?? '•'),
+    h('span', { class: `sign ${shown}`, 'aria-hidden': 'true' }, statusSigns[shown] ?? '•'),
     h('span', { class: 'label', title: label }, ...labelParts(label)),
     changed.added + changed.removed > 0 && counts(changed.added, changed.removed),
     h('span', { class: 'status' }, words),
@@ -99,15 +103,12 @@ function timeOf(ms: number): string {
   return ms < 50 ? '' : `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 }
 
-/**
- * Splits a label that ends in a path. If the label is too long, the file name stays visible.
- */
+/** Splits a label that ends in a path. If the label is too long, its folders are shortened first. */
 function labelParts(label: string): Node[] {
-  const name = label.search(/[^\s/]+$/);
-  if (label[name - 1] !== '/') return [h('span', {}, label)];
-  return [label.slice(0, name), label.slice(name)]
-    .filter(Boolean)
-    .map((part) => h('span', {}, part));
+  const [, verb = '', folders = '', name] = /^(\S+ )?(\S.*\/)([^\s/]+)$/.exec(label) ?? [];
+  if (name === undefined) return [h('span', {}, label)];
+  const path = h('span', { class: 'path' }, h('span', {}, folders), h('span', {}, name));
+  return [h('span', { class: 'verb' }, verb), path];
 }
 
 function partsOf(entry: Entry, item: Item, into: HTMLElement, context: Context): Parts {

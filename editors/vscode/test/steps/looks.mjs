@@ -71,6 +71,15 @@ const overflowing = (d) =>
       (node) =>
         node.matches('.transcript, .asks, .queue, .jobs') && node.scrollWidth > node.clientWidth,
     );
+    const wide = [...body.querySelectorAll('.diff')].filter(
+      (node) => node.scrollWidth > node.clientWidth,
+    );
+    const names = shown.filter(
+      (node) =>
+        node.matches('.tool-title .path > :last-child') &&
+        node.scrollWidth > node.clientWidth &&
+        node.previousSibling.clientWidth > 0,
+    );
     const name = (node) =>
       `${node.tagName.toLowerCase()}.${node.className}: ${node.textContent.slice(0, 40)}`;
     const empty = shown.filter((node) => node.matches('.gauge') && /\b0 %/.test(node.textContent));
@@ -78,7 +87,8 @@ const overflowing = (d) =>
       ...empty.map((node) => `an empty gauge: ${name(node)}`),
       ...over.map((node) => `over the edge: ${name(node)}`),
       ...cut.map((node) => `cut off: ${name(node)}`),
-      ...sideways.map((node) => `scrolls sideways: ${name(node)}`),
+      ...[...sideways, ...wide].map((node) => `scrolls sideways: ${name(node)}`),
+      ...names.map((node) => `shortened before its folders: ${name(node)}`),
     ];
   });
 
@@ -112,6 +122,13 @@ const inView = (target) =>
       return inner.top >= outer.top && inner.bottom <= outer.bottom;
     }),
   );
+
+/** Scrolls to the end of the transcript. */
+const atEnd = (d) =>
+  d.panel
+    .locator('.transcript')
+    // Unfolded entries keep their position, so the end may be too far down to be drawn.
+    .evaluate((transcript) => transcript.scrollTo(0, transcript.scrollHeight));
 
 /** Takes pictures of the whole window in every theme. The editor's own elements are not checked. */
 const window = (d, view) => pictured(d, (theme) => d.shot(`${view}-${theme}`));
@@ -193,7 +210,11 @@ async function filesReviewed(d) {
   await inView(undone);
   await applied(d);
   await undone.scrollIntoViewIfNeeded();
-  await looks(d, 'reviewed-undone', (theme) => editors(d, theme));
+  await looks(d, 'reviewed-undone', async (theme) => {
+    await atEnd(d);
+    await editors(d, theme);
+    await undone.scrollIntoViewIfNeeded();
+  });
   await d.agent('Reject All Changes');
   await d.page.locator('.statusbar-item', { hasText: 'to review' }).waitFor({ state: 'hidden' });
   await d.openFile('calc.js');
@@ -267,10 +288,7 @@ async function streaming(d) {
   await looks(d, 'streaming-unfolded');
   await d.click(d.panel.locator('.composer .stop'));
   await d.idle();
-  await d.panel
-    .locator('.transcript')
-    // Unfolded entries keep their position, so the end may be too far down to be drawn.
-    .evaluate((transcript) => transcript.scrollTo(0, transcript.scrollHeight));
+  await atEnd(d);
   await d.entry('turn', 'Stopped').waitFor();
 }
 
@@ -315,6 +333,7 @@ async function toolCalls(d) {
         ({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < 2,
       ),
   );
+  await d.panel.locator('.plan-list code', { hasText: /^add$/ }).waitFor();
   await looks(d, 'tools');
   await d.click(d.entry('toolCall').first().locator('summary'));
   await looks(d, 'tools-unfolded');
@@ -358,6 +377,7 @@ async function questions(d) {
   await d.prompt('paint it');
   const ask = (text) => d.panel.locator('.ask', { hasText: text });
   await ask('Which color?').waitFor();
+  await d.entry('toolCall', 'needs answer').waitFor();
   await looks(d, 'question');
   await d.click(ask('Which color?').getByRole('button', { name: 'Blue' }));
   await ask('as well').waitFor();
