@@ -7,7 +7,7 @@ import type {
   QueueEntry,
   RequestPermissionParams,
 } from '../protocol';
-import { counted, policyWords, profileWords, sentenceOf } from '../text';
+import { counted, policyWords, profileWords } from '../text';
 import { button, h, reachable } from './dom';
 import { renderMarkdown } from './markdown';
 import type { FromPanel, PanelState, Waiting } from './messages';
@@ -206,11 +206,11 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
     { class: 'ask', role: 'group', 'aria-label': params.title, 'data-request': params.requestId },
     h('div', { class: 'caption' }, title),
     subject.command !== undefined &&
-      reachable(h('pre', { class: 'command' }, visible(subject.command))),
+      reachable(h('pre', { class: 'command' }, ...wordsOfCommand(subject.command))),
     subject.command !== undefined && h('div', { class: 'unsaved' }),
     subject.cwd !== undefined && where(subject.cwd, 'in '),
     ...(subject.uris ?? []).map((uri) => where(uri)),
-    params.reason !== '' && h('div', { class: 'reason' }, sentenceOf(params.reason)),
+    params.reason !== '' && h('div', { class: 'reason' }, params.reason),
     params.preview !== undefined && preview(params.preview, isPlan),
     h('div', { class: 'row decisions' }, ...shown.map(choice)),
     menu.length > 0 &&
@@ -226,6 +226,13 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
       ),
     feedback,
   );
+}
+
+/** Returns a command in which a line does not end inside an option, such as after "--". */
+function wordsOfCommand(command: string): (Node | string)[] {
+  return visible(command)
+    .split(/(\s+)/)
+    .map((word) => (word.includes('-') ? h('span', { class: 'word' }, word) : word));
 }
 
 /** Shows the names of the unsaved files in the questions about commands. */

@@ -352,7 +352,18 @@ async function permission(d) {
   await d.panel.locator('.ask').waitFor();
   await d.prompt('then write the notes for the release, with a word on every change', 'Alt+Enter');
   await d.panel.locator('.queue li').waitFor();
-  await looks(d, 'permission-queue');
+  await looks(d, 'permission-queue', async () => {
+    const lines = await d.panel.locator('.ask .command').evaluate((pre) => {
+      const texts = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
+      while (!texts.currentNode.data?.includes('--grep')) texts.nextNode();
+      const range = document.createRange();
+      const at = texts.currentNode.data.indexOf('--grep');
+      range.setStart(texts.currentNode, at);
+      range.setEnd(texts.currentNode, at + '--grep'.length);
+      return range.getClientRects().length;
+    });
+    assert.equal(lines, 1, 'an option is in one line');
+  });
   await d.click(
     d.panel.locator('.ask').getByRole('button', { name: 'Reject', exact: true }).first(),
   );
