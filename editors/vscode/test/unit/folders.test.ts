@@ -57,7 +57,11 @@ test('an approval covers the folder that was shown, and no folder that is added 
   await question.ask(false);
   assert.equal(question.agreed, true);
   fake.folders = [home, { uri: Uri.file('/') }];
-  assert.equal(question.agreed, false, 'the daemon asks about a folder that is added while it runs');
+  assert.equal(
+    question.agreed,
+    false,
+    'the daemon asks about a folder that is added while it runs',
+  );
   await question.ask(false);
   assert.deepEqual(
     asked.map((text) => text.split(' ')[0]),
