@@ -180,7 +180,8 @@ func (k *modelCatalog) claim() (due bool, err error) {
 	return due, err
 }
 
-// DescribeCatalog describes which catalog of models is used if the settings allow refreshing it.
+// DescribeCatalog describes which model catalog is used. It returns nil if the settings do not
+// allow refreshing the catalog.
 func DescribeCatalog(c *config.Config, env []string) []string {
 	if !refreshes(c) {
 		return nil

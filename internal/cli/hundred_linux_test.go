@@ -32,7 +32,7 @@ const (
 // of one connection at the same time. Every reply begins when all sessions have sent their request.
 // The benchmark reports:
 //
-//   - the peak of the daemon's memory per session (KiB/session; at most 1 MiB by the protocol)
+//   - the peak of the daemon's memory per session (KiB/session; the target is at most 1 MiB)
 //   - when the fastest and the slowest turn ended
 //   - the longest silence in any session (a reply itself pauses for 10 ms)
 //   - the smallest share of its deltas that any session had received when the first one ended

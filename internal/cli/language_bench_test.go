@@ -17,7 +17,7 @@ import (
 
 // BenchmarkEditorQuery measures a turn with language queries that an editor answers immediately,
 // over the wire. ms/question is the time of a call. ms/step also includes the model's reply and the
-// events. By the protocol, a query may take up to 5 ms more than the editor itself.
+// events. The target is at most 5 ms in addition to the time that the editor needs.
 func BenchmarkEditorQuery(b *testing.B) {
 	const questions = 20
 	var step atomic.Int64

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// servePanics is the program's serve command, except that its sub-agents panic if their task
-// requests it. A session script selects it by naming it in its args section instead of serve.
+// servePanics is like the serve command, but a sub-agent panics if its task asks for a panic. To
+// use servePanics, a session script names it in the args section instead of serve.
 const servePanics = "serve-panics"
 
 // runTested is run with the additional command servePanics.

@@ -113,7 +113,7 @@ func (r *reach) turn(prompt string) (took time.Duration) {
 
 // BenchmarkSubagents compares a turn that delegates one task with a turn that delegates eight, four
 // at a time, with a model that answers immediately. The two alternate, so that load on the machine
-// affects both equally. By the protocol, eight tasks may take at most three times as long as one.
+// affects both equally. The target is that eight tasks take at most three times as long as one.
 // The metric eight/one is the ratio of the medians.
 func BenchmarkSubagents(b *testing.B) {
 	r := newReach(b, map[string]any{})
@@ -379,8 +379,9 @@ func installed(t testing.TB, path ...string) string {
 
 // BenchmarkFirstPrompt measures the time from a prompt to the provider's request, with and without
 // ten MCP servers that are starting, alternately in one run. It covers a session that exists before
-// the prompt, and a session that the prompt creates. By the protocol, the servers add no time. The
-// metric with/without is the ratio of the medians, for the elapsed time and for the processor time.
+// the prompt, and a session that the prompt creates. The target is that the servers add no time.
+// The metric with/without is the ratio of the medians, for the elapsed time and for the processor
+// time.
 func BenchmarkFirstPrompt(b *testing.B) {
 	for _, direct := range []bool{false, true} {
 		b.Run(map[bool]string{false: "session", true: "direct"}[direct], func(b *testing.B) {

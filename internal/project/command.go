@@ -118,8 +118,8 @@ func (p *Project) Expand(prompt string) (expanded string, ok bool) {
 var placeholder = lazyregexp.New(`\$ARGUMENTS\b|\$[1-9]\b`)
 
 // Fill inserts arguments into the template. $ARGUMENTS stands for all arguments as written. $1 to
-// $9 are single arguments, in which quotes group words. Arguments without a placeholder are
-// appended.
+// $9 are single arguments; quotes group several words into one. If the template has no placeholder,
+// the arguments are appended.
 func (c Command) Fill(arguments string) string {
 	if !placeholder().MatchString(c.Template) {
 		if arguments == "" {

@@ -14,8 +14,9 @@ import (
 )
 
 // Each proposal is stored in its own file. The file is written when the proposal is made, again
-// with the intent before the first workspace file changes, and again with the result. After a
-// crash, the workspace files show which of the last two applies.
+// with the intent before the first workspace file changes, and again with the result. If the
+// daemon crashes between the last two writes, the content of each workspace file shows whether the
+// intent was carried out.
 
 type storedProposal struct {
 	ID       string         `json:"id"`

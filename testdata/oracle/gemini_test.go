@@ -106,7 +106,7 @@ func TestGemini(t *testing.T) {
 }
 
 // goesOn returns a reply as the SDK sends it back, with the results of its calls and a prompt.
-// Thoughts are omitted, and the pieces of a text are joined to one part.
+// Thoughts are omitted, and the pieces of a text are joined into one part.
 func goesOn(content *genai.Content) []*genai.Content {
 	model, user := &genai.Content{Role: genai.RoleModel}, &genai.Content{Role: genai.RoleUser}
 	for _, p := range content.Parts {

@@ -29,8 +29,8 @@ type exported struct {
 	Pins      []agent.PinChange  `json:"pins,omitempty"`
 }
 
-// Export returns a session as text, without secrets. Import can read the format "json". The format
-// "markdown" is for reading.
+// Export returns a session as text, without secrets. Import accepts only the format "json".
+// The format "markdown" is for the user to read.
 func (l *Library) Export(id, format string) (string, error) {
 	if format != "json" && format != "markdown" {
 		return "", fmt.Errorf("exporting session %s: the format is %q; it must be json or markdown",

@@ -44,7 +44,7 @@ func benchCall(b *testing.B, w *world, args string, size int) {
 }
 
 // BenchmarkMCPCall measures a call of a tool that does nothing, over pipes to a process. The result
-// is the overhead of a call, including the server's own time. The protocol requires less than 1 ms.
+// is the overhead of a call, including the server's own time. The target is less than 1 ms.
 func BenchmarkMCPCall(b *testing.B) { benchCall(b, benchHub(b, 1), `{"text":"hello"}`, 5) }
 
 // BenchmarkMCPBigResult measures a call with a result of 50 MB.

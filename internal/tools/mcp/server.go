@@ -28,7 +28,7 @@ type server struct {
 	conf         Config
 	cancel       context.CancelFunc
 	ended        <-chan struct{} // closed when the server is stopped permanently
-	settled      chan struct{}   // closed when the server was ready or failed for the first time
+	settled      chan struct{}   // closed once the server is ready or has failed for the first time
 	once         sync.Once
 
 	mu        sync.Mutex // guards the fields below

@@ -146,7 +146,7 @@ func TestPreparedSandboxesLeaveNothingOpen(t *testing.T) {
 	}
 	b.ahead(plan, nil, Command{Argv: []string{"true"}})
 	first, before := open()
-	for i := range 40 { // pause, because otherwise the supervisor would read two orders together
+	for i := range 40 {
 		want := fmt.Sprintln(i)
 		if res := b.runWith(plan, "echo "+want); string(res.Head) != want {
 			t.Errorf("got %+v, want %q", res, want)

@@ -29,7 +29,8 @@ type block struct {
 	marked bool
 }
 
-// bill counts the tokens of a request by price and stores the request's prefixes.
+// bill returns the number of input tokens at the plain price, of tokens written to the cache, and
+// of tokens read from the cache. It stores the request's prefixes that end at a cache mark.
 func bill(blocks []block) (input, write, read int, err error) {
 	sums, ends := make([][32]byte, len(blocks)), make([]int, len(blocks))
 	var marks []int
