@@ -280,11 +280,14 @@ func (q *Questions) Ask(ctx context.Context, permissions []policy.Question) []po
 	open := make([]*Open, len(permissions))
 	for i := range permissions {
 		p := permissions[i]
-		open[i] = newOpen(ctx, p.SessionID)
-		open[i].Permission = &p
-		if p.Gone != nil {
-			defer endWith(p.Gone, open[i])()
+		// If the question ended later than its call, the client could be asked after the turn.
+		waits := p.Context
+		if waits == nil {
+			waits = ctx
 		}
+		open[i] = newOpen(waits, p.SessionID)
+		open[i].Permission = &p
+		defer context.AfterFunc(ctx, open[i].end)()
 	}
 	q.put(open...)
 	replies := make([]policy.Reply, len(open))
@@ -307,23 +310,5 @@ func (q *Questions) noteRefused(o *Open) {
 	if s := q.host.Loaded(o.SessionID); s != nil {
 		s.Engine.Notice("warning",
 			"refused because the editor cannot ask you: "+o.Permission.Title)
-	}
-}
-
-// endWith ends a question when gone is closed, because the question's caller no longer waits. stop
-// makes endWith end immediately.
-func endWith(gone <-chan struct{}, o *Open) (stop func()) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-gone:
-			o.end()
-		case <-o.ctx.Done():
-		}
-	}()
-	return func() {
-		o.end()
-		<-ended
 	}
 }

@@ -128,11 +128,11 @@ func TestOnePermissionForAll(t *testing.T) {
 	if !q.Separately() {
 		t.Error("permission requests are not shown separately")
 	}
-	gone := make(chan struct{})
+	waits, gone := context.WithCancel(t.Context())
 	answered := make(chan policy.Reply, 2)
 	list := []policy.Question{
 		{SessionID: s.ID, Title: "a", Answered: func(r policy.Reply) { answered <- r }},
-		{SessionID: s.ID, Title: "b", Gone: gone},
+		{SessionID: s.ID, Title: "b", Context: waits},
 	}
 	replies := make(chan []policy.Reply)
 	go func() { replies <- q.Ask(t.Context(), list) }()
@@ -142,7 +142,7 @@ func TestOnePermissionForAll(t *testing.T) {
 	if r := <-answered; r.OptionID != "yes" {
 		t.Errorf("the caller got %+v", r)
 	}
-	close(gone) // the caller of the second question no longer waits
+	gone() // the caller of the second question no longer waits
 	got := <-replies
 	if got[0].OptionID != "yes" || !got[1].Cancelled {
 		t.Errorf("replies %+v", got)

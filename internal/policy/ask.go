@@ -12,7 +12,7 @@ import (
 // Asker shows questions to the user. All questions of one call of Ask belong to the same session
 // and arrived together, so they should be shown together. Ask returns the reply to each question at
 // the question's index. A missing reply, a canceled reply or a reply that names no option is a
-// refusal. Ask must return when ctx ends, and may drop a question whose Gone channel is closed. If
+// refusal. Ask must return when ctx ends, and may drop a question whose Context has ended. If
 // the Asker implements Separate and Separately returns true, Ask may be called again before it
 // returns.
 type Asker interface {
@@ -58,7 +58,7 @@ type Question struct {
 	Sandbox                   Place // where a command runs if it is allowed
 	Preview                   string
 	Options                   []Option
-	Gone                      <-chan struct{} // closed when the answer is no longer needed
+	Context                   context.Context // ends when no answer is needed; nil: never
 	// Answered accepts this question's answer before the other questions are answered. It may be
 	// nil.
 	Answered func(Reply)

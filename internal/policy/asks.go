@@ -47,7 +47,7 @@ func newPending(ctx context.Context, req *tool.ApprovalRequest, q Question) *pen
 		decision: make(chan *tool.Decision, 1)}
 	p.ctx, p.end = context.WithCancel(ctx)
 	p.question = q
-	p.question.Gone = p.ctx.Done()
+	p.question.Context = p.ctx
 	return p
 }
 

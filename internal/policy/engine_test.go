@@ -554,7 +554,7 @@ func TestAnEndedCallIsNotWaitedFor(t *testing.T) {
 	go func() {
 		q := <-shown
 		cancel(steer)
-		<-q.Gone
+		<-q.Context.Done()
 	}()
 	d, err := e.Approve(ctx, command("s", "make"))
 	if d.Allow || !errors.Is(err, steer) {

@@ -166,6 +166,9 @@ func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 				return
 			}
 		}
+		if a.ctx.Err() != nil {
+			return
+		}
 		var raw json.RawMessage
 		err := p.link.Call(jsonrpc.WhenQueued(a.ctx, tell), a.method, a.params, &raw)
 		if a.ctx.Err() != nil {
