@@ -110,6 +110,7 @@ func (k *killed) run(after time.Duration) {
 	time.Sleep(after) // kill at a random point
 	d.Kill()
 	d.Wait()
+	wantNoneLeft(k.t, "HOME="+k.home) // a command may still be writing
 }
 
 func (k *killed) library() *session.Library {

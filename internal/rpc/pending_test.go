@@ -1,13 +1,16 @@
 package rpc
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/editor"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -158,4 +161,29 @@ func TestCodeActions(t *testing.T) {
 		t.Errorf("on a selection: %s", got)
 	}
 	c.execute("agent.rejectAll")
+}
+
+// The response to a prompt precedes the questions of its turn, also for eglot, which drops a
+// question that is open when the response arrives.
+func TestPromptOfEglotIsAnsweredFirst(t *testing.T) {
+	for range 50 {
+		var c *testClient
+		asks := fakeModel(func(ctx context.Context, _ *agent.Request,
+			_ func(agent.Delta)) (*agent.Reply, error) {
+			q := host.Question{SessionID: c.server.api.Current(), Text: "Which?",
+				Options: []host.Option{{Label: "this"}}}
+			_, err := c.server.api.Host().Questions().Put(ctx, q)
+			return nil, err
+		})
+		c = start(t, harnessOptions{model: asks})
+		c.call("initialize", map[string]any{"clientInfo": map[string]any{"name": "eglot"},
+			"capabilities": map[string]any{}}, nil)
+		c.execute("agent.prompt", map[string]any{"text": "hi"})
+		_, asked := c.wait("the question", isMethod("window/showMessageRequest"))
+		_, answered := c.wait("the response", isAnswer(c.nextID))
+		if asked < answered {
+			t.Fatalf("the question was message %d, the response was message %d", asked, answered)
+		}
+		c.close()
+	}
 }
