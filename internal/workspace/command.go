@@ -48,6 +48,13 @@ func (w *Workspace) BeginCommand(sessionID, turnID string) *Command {
 	return c
 }
 
+// RunsCommands reports whether a command or a background job is running.
+func (w *Workspace) RunsCommands() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.commands) > 0
+}
+
 func (w *Workspace) knownPaths(sessionID string) []string {
 	w.canonicalizeDocs()
 	var out []string

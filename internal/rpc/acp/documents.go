@@ -17,6 +17,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/textedit"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -41,7 +42,7 @@ type documents struct {
 }
 
 type document struct {
-	path    string
+	ref     workspace.Ref
 	version int32
 	text    string
 }
@@ -84,17 +85,21 @@ func (d *documents) refresh(ctx context.Context, uri string) error {
 // the disk has the right text. If the file is on disk, any client error except "not found" is a
 // refusal, and sync returns an error.
 func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
-	doc, path := d.open[uri], content.PathOf(uri)
-	if path == "" {
+	doc := d.open[uri]
+	if content.PathOf(uri) == "" {
 		return doc, nil
 	}
-	disk, diskErr := os.ReadFile(path)
+	ref, disk, diskErr := d.disk(uri)
 	gone := errors.Is(diskErr, fs.ErrNotExist)
+	if diskErr != nil && !gone { // such as a pipe, which the client must not open either
+		d.close(uri)
+		return nil, nil
+	}
 	if gone && d.none.uri == uri && time.Now().Before(d.none.until) {
 		return nil, nil
 	}
 	d.none = missing{}
-	text, err := d.read(ctx, path)
+	text, err := d.read(ctx, ref)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil
@@ -109,11 +114,15 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 		return nil, errors.New(refusal(err))
 	}
 	text, same := likeDisk(text, disk, diskErr)
+	if same && d.commandsRun() {
+		d.close(uri)
+		return nil, nil
+	}
 	if doc == nil {
 		if same && (!d.c.a.client.Fs.WriteTextFile || !plain(disk)) {
 			return nil, nil
 		}
-		doc = &document{path: path, version: 1, text: text}
+		doc = &document{ref: ref, version: 1, text: text}
 		d.open[uri] = doc
 		// Open the document with the saved text and then change it. Otherwise, an unsaved buffer
 		// would look like a file that another program has changed.
@@ -121,7 +130,7 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 			doc.text = string(disk)
 		}
 		d.texts.Store(uri, doc.text)
-		language := strings.TrimPrefix(filepath.Ext(path), ".")
+		language := strings.TrimPrefix(filepath.Ext(content.PathOf(uri)), ".")
 		d.report(d.workspace().DidOpen(uri, language, doc.version, []byte(doc.text)))
 	}
 	if text != doc.text {
@@ -186,7 +195,46 @@ func likeDisk(text string, disk []byte, err error) (string, bool) {
 
 func flat(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-func (d *documents) read(ctx context.Context, path string) (string, error) {
+// disk finds a document's file again and reads it in the same way as the file tools.
+func (d *documents) disk(uri string) (workspace.Ref, []byte, error) {
+	ref, err := d.workspace().Resolve("", uri)
+	if err != nil {
+		return ref, nil, err
+	}
+	data, _, err := d.workspace().ReadDiskRaw(ref)
+	return ref, data, err
+}
+
+// errMoving reports that the client may have read another file.
+var errMoving = errors.New("another program keeps changing a folder of its path; try again")
+
+// readTries is how often a file is read whose folders change while the client reads it.
+const readTries = 8
+
+// read reads a file through the client. The client follows links, so a command that replaces the
+// file or one of its folders could make it read any file. A text is therefore used only if nothing
+// on the path changed while the client read it.
+func (d *documents) read(ctx context.Context, ref workspace.Ref) (string, error) {
+	for range readTries {
+		before, err := d.workspace().TrailOf(ref)
+		if err != nil {
+			return "", err
+		}
+		if wait := before.Wait(time.Now()); wait > 0 {
+			if err := pause.For(ctx, wait); err != nil {
+				return "", err
+			}
+			continue
+		}
+		text, err := d.readOnce(ctx, d.shown(ref))
+		if after, moved := d.workspace().TrailOf(ref); moved == nil && after == before {
+			return text, err
+		}
+	}
+	return "", errMoving
+}
+
+func (d *documents) readOnce(ctx context.Context, path string) (string, error) {
 	ctx, done := context.WithTimeout(ctx, fsTimeout)
 	defer done()
 	var res acp.ReadTextFileResponse
@@ -195,13 +243,47 @@ func (d *documents) read(ctx context.Context, path string) (string, error) {
 	return res.Content, err
 }
 
-func (d *documents) write(ctx context.Context, path, text string) error {
+// writes reports whether the client writes files for the agent. The client follows links, so it
+// must not write while a command could replace a folder by a link. The agent then writes the file
+// itself.
+func (d *documents) writes() bool {
+	return d.c.a.client.Fs.WriteTextFile && !d.commandsRun()
+}
+
+// commandsRun reports whether a command is running. None is while the core is being built.
+func (d *documents) commandsRun() bool {
+	built := d.c.api.Core()
+	return built != nil && built.Workspace.RunsCommands()
+}
+
+// errRunning reports that the client must not write a file now.
+var errRunning = errors.New("a command is running, so only saved files can be changed; " +
+	"end the command, or save the file in the editor")
+
+func (d *documents) write(ctx context.Context, ref workspace.Ref, text string) error {
+	if !d.writes() {
+		return errRunning
+	}
+	if _, err := d.workspace().TrailOf(ref); err != nil {
+		return err
+	}
 	ctx, done := context.WithTimeout(ctx, fsTimeout)
 	defer done()
 	var res json.RawMessage
 	return d.c.a.call(ctx, acp.ClientMethodFsWriteTextFile,
-		acp.WriteTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: path,
+		acp.WriteTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: d.shown(ref),
 			Content: text}, &res)
+}
+
+// shown returns the path of a file without links, but with the folder's name as the client spells
+// it.
+func (d *documents) shown(ref workspace.Ref) string {
+	for _, root := range d.c.roots {
+		if real, err := filepath.EvalSymlinks(root); err == nil && real == ref.Root {
+			return filepath.Join(root, filepath.FromSlash(ref.Rel))
+		}
+	}
+	return ref.Path
 }
 
 func (d *documents) workspace() *workspace.Workspace { return d.c.api.Core().Workspace }
@@ -271,7 +353,7 @@ func (d *documents) applyTo(ctx context.Context, change workspace.DocumentEdit) 
 	if err != nil {
 		return err.Error()
 	}
-	if err := d.write(ctx, doc.path, text); err != nil {
+	if err := d.write(ctx, doc.ref, text); err != nil {
 		return "the editor did not write the file: " + refusal(err)
 	}
 	d.verify(ctx, uri, doc)
@@ -281,12 +363,15 @@ func (d *documents) applyTo(ctx context.Context, change workspace.DocumentEdit) 
 // create makes the client write a new file. If the disk does not have the text afterwards, create
 // reads it back from the client, which may keep the text in a buffer.
 func (d *documents) create(ctx context.Context, uri, text string) string {
-	err := d.write(ctx, content.PathOf(uri), text)
+	ref, _, err := d.disk(uri)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = d.write(ctx, ref, text)
+	}
 	d.none = missing{}
 	if err != nil {
 		return "the editor did not write the file: " + refusal(err)
 	}
-	if disk, err := os.ReadFile(content.PathOf(uri)); err == nil && string(disk) == text {
+	if _, disk, err := d.disk(uri); err == nil && string(disk) == text {
 		return ""
 	}
 	if _, err := d.sync(ctx, uri); err != nil {
@@ -297,8 +382,8 @@ func (d *documents) create(ctx context.Context, uri, text string) string {
 
 // verify reads back the client's text and compares it with the disk.
 func (d *documents) verify(ctx context.Context, uri string, doc *document) {
-	disk, diskErr := os.ReadFile(doc.path)
-	text, err := d.read(ctx, doc.path)
+	_, disk, diskErr := d.disk(uri)
+	text, err := d.read(ctx, doc.ref)
 	if err != nil {
 		text = string(disk)
 	}
@@ -308,7 +393,7 @@ func (d *documents) verify(ctx context.Context, uri string, doc *document) {
 		d.report(d.workspace().DidSave(uri, nil))
 	} else {
 		d.c.a.log.Warn("the client reported a write, but the file is not on the disk", "path",
-			doc.path)
+			doc.ref.Path)
 	}
 }
 
@@ -344,13 +429,13 @@ func (d *documents) saveOne(ctx context.Context, uri string) bool {
 	if err != nil || doc == nil {
 		return false
 	}
-	if disk, err := os.ReadFile(doc.path); err == nil && string(disk) == doc.text {
+	if _, disk, err := d.disk(uri); err == nil && string(disk) == doc.text {
 		return true
 	}
-	if d.write(ctx, doc.path, doc.text) != nil {
+	if d.write(ctx, doc.ref, doc.text) != nil {
 		return false
 	}
-	disk, err := os.ReadFile(doc.path)
+	_, disk, err := d.disk(uri)
 	if _, same := likeDisk(doc.text, disk, err); !same {
 		return false
 	}

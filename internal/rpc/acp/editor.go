@@ -21,7 +21,7 @@ var (
 
 // Features implements workspace.Client.
 func (c *core) Features() workspace.ClientFeatures {
-	writes := c.a.client.Fs.WriteTextFile
+	writes := c.docs.writes()
 	return workspace.ClientFeatures{DocumentChanges: true, Create: writes, WritesNew: writes}
 }
 

@@ -1,0 +1,112 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+)
+
+// Trail identifies a file and the folders on its path. If two trails are equal, no folder was
+// replaced between them and no name in the folders changed, unless the change came within tick of
+// an earlier one (see Wait).
+type Trail struct {
+	marks   string
+	changed time.Time // of the last change of a name in one of the folders
+}
+
+// tick is longer than the time for which a file system's clock may return the same value.
+const tick = 20 * time.Millisecond
+
+// Wait returns how long to wait before the trail can be compared with a later one, because a
+// folder has just changed. It ignores times in the future, which another machine's clock has set.
+func (t Trail) Wait(now time.Time) time.Duration {
+	if age := now.Sub(t.changed); age >= 0 && age < tick {
+		return tick - age
+	}
+	return 0
+}
+
+// TrailOf returns the current trail of a reference. The error reports that a link has appeared on
+// the path. A missing file or folder is part of the trail.
+func TrailOf(ref path.Ref) (t Trail, err error) {
+	at, err := openRoot(ref)
+	if err != nil {
+		return t, plain(err)
+	}
+	defer func() { at.root.Close() }()
+	for {
+		st, err := at.root.Stat(".")
+		if err != nil {
+			return t, plain(err)
+		}
+		t.pass(st)
+		first, rest, deeper := strings.Cut(at.name, string(filepath.Separator))
+		if !deeper {
+			return t, t.end(at)
+		}
+		next, err := at.enter(first)
+		if errors.Is(err, fs.ErrNotExist) {
+			return t, nil
+		}
+		if err != nil {
+			return t, plain(err)
+		}
+		at.root.Close()
+		next.name, at = rest, next
+	}
+}
+
+// pass adds a folder to the trail.
+func (t *Trail) pass(folder fs.FileInfo) {
+	id, changed := identity(folder)
+	t.marks += fmt.Sprint(id, " ", changed.UnixNano(), "/")
+	if changed.After(t.changed) {
+		t.changed = changed
+	}
+}
+
+// end adds the file itself.
+func (t *Trail) end(at *folder) error {
+	st, err := at.root.Lstat(at.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return plain(err)
+	case st.Mode()&fs.ModeSymlink != 0:
+		return errLinked
+	}
+	id, _ := identity(st)
+	t.marks += id
+	return nil
+}
+
+// identity returns what distinguishes a file from all others, and the time of its last change,
+// which programs cannot set. It finds the fields by name, because macOS and Linux use different
+// names. On Windows, which has no such fields, it returns the modification time.
+func identity(info fs.FileInfo) (id string, changed time.Time) {
+	id, changed = info.Mode().String(), info.ModTime()
+	st := reflect.Indirect(reflect.ValueOf(info.Sys()))
+	if st.Kind() != reflect.Struct {
+		return id, changed
+	}
+	for _, name := range []string{"Dev", "Ino"} {
+		if n := st.FieldByName(name); n.IsValid() {
+			id += fmt.Sprint(" ", n.Interface())
+		}
+	}
+	for _, name := range []string{"Ctim", "Ctimespec"} {
+		if at := st.FieldByName(name); at.IsValid() && at.CanAddr() {
+			if at, ok := at.Addr().Interface().(interface{ Unix() (sec, nsec int64) }); ok {
+				changed = time.Unix(at.Unix())
+			}
+		}
+	}
+	return id, changed
+}
