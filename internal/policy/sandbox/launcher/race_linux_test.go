@@ -5,6 +5,7 @@ package launcher
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -72,4 +73,35 @@ while going():
 			t.Errorf("two commands made %s/%s: %s", c.folder, c.name, out)
 		}
 	}
+}
+
+// One command moves the folder of a secret file while other commands start. None of them may read
+// the file, although its path changes while the file is being masked.
+func TestCommandsTogetherShowNoSecret(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.spec.Lock = filepath.Join(b.home, "lock")
+	b.write("conf/.env", "CANARY")
+	for i := range 2000 { // files that the search for secrets visits after it has found .env
+		b.write("z/"+strconv.Itoa(i), "")
+	}
+	moving := make(chan struct{})
+	go func() {
+		defer close(moving)
+		b.run(`python3 -c '
+import os
+while not os.path.exists("won"):
+    try: os.rename("conf", "conf2"); os.rename("conf2", "conf")
+    except OSError: pass
+'`)
+	}()
+	for range 20 {
+		_, out := b.run("cat conf/.env conf2/.env conf/.env conf2/.env; true")
+		if strings.Contains(out, "CANARY") {
+			t.Errorf("a command read the secret file: %s", out)
+			break
+		}
+	}
+	b.write("won", "")
+	<-moving
 }

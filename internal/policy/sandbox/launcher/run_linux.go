@@ -136,7 +136,7 @@ func (b *sandbox) run(c Start) int {
 	if b.view.spec.Dir != "" {
 		c.Dir = b.view.spec.Dir
 	}
-	if err := b.view.finish(c.Dir); err != nil {
+	if err := b.finish(c.Dir); err != nil {
 		return failed(err)
 	}
 	b.forker.broker.guard(b.view.guards)
@@ -163,6 +163,19 @@ func (b *sandbox) run(c Start) int {
 	return reap(b.forker.broker, pid, b.report)
 }
 
+// finish completes the view for the command. Meanwhile, the user's other sandboxes change no name.
+// Otherwise, a command in one of them could move a secret file between the moment when it is found
+// and the moment when it is masked.
+func (b *sandbox) finish(dir string) error {
+	if lock := b.forker.broker.lock; lock >= 0 {
+		if err := exclude(lock); err != nil {
+			return fmt.Errorf("locking the workspace: %w", err)
+		}
+		defer func() { _ = unix.Flock(lock, unix.LOCK_UN) }()
+	}
+	return b.view.finish(dir)
+}
+
 // connectProxy returns a connection to the proxy, which closes when this process ends, or -1 if
 // there is no proxy.
 func (s *Spec) connectProxy() (int, error) {
@@ -172,9 +185,9 @@ func (s *Spec) connectProxy() (int, error) {
 	return DialProxy(s.Proxy)
 }
 
-// openLock opens the file that all brokers of the user lock, or returns -1 if there is none.
+// openLock opens the file that all sandboxes of the user lock, or returns -1 if there is none.
 func (s *Spec) openLock() (int, error) {
-	if s.Lock == "" || !s.Write {
+	if s.Lock == "" {
 		return -1, nil
 	}
 	fd, err := unix.Open(s.Lock, unix.O_RDONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)

@@ -49,7 +49,8 @@ type Spec struct {
 	// are deleted when the command ends.
 	Layer string `json:"layer,omitempty"`
 	// Lock is a lock file in an existing folder. It is created if it is missing. While a sandbox
-	// changes the workspace, the user's other sandboxes with the same lock wait. "" means that
+	// changes the workspace or masks its secret files, the user's other sandboxes with the same
+	// lock wait. "" means that
 	// there is no other sandbox.
 	Lock string `json:"lock,omitempty"`
 	// Tmp is an existing folder that becomes /tmp. "" means an empty folder in memory.
