@@ -54,6 +54,9 @@ func (w *Workspace) Roots(cwd string) []string {
 	return out
 }
 
+// Spelled returns the path of a file without links in it, below its folder as the client spells it.
+func (w *Workspace) Spelled(ref Ref) string { return w.roots.Spelled(ref) }
+
 // Cwd returns the directory that relative paths start from: cwd if it is in a root, otherwise the
 // first root.
 func (w *Workspace) Cwd(cwd string) (string, error) { return w.roots.Cwd(cwd) }

@@ -41,11 +41,12 @@ func TestLikeDisk(t *testing.T) {
 		{"unsaved", "a\nb\n", "a\n", "a\nb\n", false},
 		{"mixed endings are left alone", "a\nb\nc\n", "a\r\nb\n", "a\nb\nc\n", false},
 	} {
-		if got, same := likeDisk(c.text, []byte(c.disk), nil); got != c.want || same != c.same {
+		got, same := content.LikeDisk(c.text, []byte(c.disk), nil)
+		if got != c.want || same != c.same {
 			t.Errorf("%s: %q, %v", c.name, got, same)
 		}
 	}
-	if got, same := likeDisk("new\n", nil, filepath.ErrBadPattern); got != "new\n" || same {
+	if got, same := content.LikeDisk("new\n", nil, filepath.ErrBadPattern); got != "new\n" || same {
 		t.Errorf("without a file: %q, %v", got, same)
 	}
 }

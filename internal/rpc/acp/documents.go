@@ -1,7 +1,7 @@
 package acp
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,16 +12,15 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
-	"github.com/agent-lsp/agent-lsp/internal/pause"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/textedit"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
 // fsTimeout is the time limit of fs/* requests, which clients answer without asking the user.
@@ -113,20 +112,20 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 		}
 		return nil, errors.New(refusal(err))
 	}
-	text, same := likeDisk(text, disk, diskErr)
+	text, same := content.LikeDisk(text, disk, diskErr)
 	if same && d.commandsRun() {
 		d.close(uri)
 		return nil, nil
 	}
 	if doc == nil {
-		if same && (!d.c.a.client.Fs.WriteTextFile || !plain(disk)) {
+		if same && (!d.c.a.client.Fs.WriteTextFile || !content.Plain(disk)) {
 			return nil, nil
 		}
 		doc = &document{ref: ref, version: 1, text: text}
 		d.open[uri] = doc
 		// Open the document with the saved text and then change it. Otherwise, an unsaved buffer
 		// would look like a file that another program has changed.
-		if diskErr == nil && plain(disk) {
+		if diskErr == nil && content.Plain(disk) {
 			doc.text = string(disk)
 		}
 		d.texts.Store(uri, doc.text)
@@ -172,29 +171,6 @@ func refusal(err error) string {
 	return e.Message
 }
 
-// plain reports whether a client's text can represent a file byte for byte.
-func plain(disk []byte) bool {
-	return utf8.Valid(disk) && !bytes.HasPrefix(disk, []byte("\xef\xbb\xbf"))
-}
-
-// likeDisk gives a client's text the line endings of the file on disk, because clients may use
-// other line endings. same reports that there is no other difference.
-func likeDisk(text string, disk []byte, err error) (string, bool) {
-	if err != nil || text == string(disk) {
-		return text, err == nil
-	}
-	if flat(text) == flat(strings.TrimPrefix(string(disk), "\ufeff")) {
-		return string(disk), true
-	}
-	if n := bytes.Count(disk, []byte("\r\n")); n > 0 && n == bytes.Count(disk, []byte("\n")) &&
-		!strings.Contains(text, "\r") {
-		return strings.ReplaceAll(text, "\n", "\r\n"), false
-	}
-	return text, false
-}
-
-func flat(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
-
 // disk finds a document's file again and reads it in the same way as the file tools.
 func (d *documents) disk(uri string) (workspace.Ref, []byte, error) {
 	ref, err := d.workspace().Resolve("", uri)
@@ -205,33 +181,11 @@ func (d *documents) disk(uri string) (workspace.Ref, []byte, error) {
 	return ref, data, err
 }
 
-// errMoving reports that the client may have read another file.
-var errMoving = errors.New("another program keeps changing a folder of its path; try again")
-
-// readTries is how often a file is read whose folders change while the client reads it.
-const readTries = 8
-
 // read reads a file through the client. The client follows links, so a command that replaces the
-// file or one of its folders could make it read any file. A text is therefore used only if nothing
-// on the path changed while the client read it.
-func (d *documents) read(ctx context.Context, ref workspace.Ref) (string, error) {
-	for range readTries {
-		before, err := d.workspace().TrailOf(ref)
-		if err != nil {
-			return "", err
-		}
-		if wait := before.Wait(time.Now()); wait > 0 {
-			if err := pause.For(ctx, wait); err != nil {
-				return "", err
-			}
-			continue
-		}
-		text, err := d.readOnce(ctx, d.shown(ref))
-		if after, moved := d.workspace().TrailOf(ref); moved == nil && after == before {
-			return text, err
-		}
-	}
-	return "", errMoving
+// file or one of its folders could make it read any file.
+func (d *documents) read(ctx context.Context, ref workspace.Ref) (text string, err error) {
+	moved := files.Steady(ctx, ref, func() { text, err = d.readOnce(ctx, d.spelled(ref)) })
+	return text, cmp.Or(moved, err)
 }
 
 func (d *documents) readOnce(ctx context.Context, path string) (string, error) {
@@ -264,27 +218,18 @@ func (d *documents) write(ctx context.Context, ref workspace.Ref, text string) e
 	if !d.writes() {
 		return errRunning
 	}
-	if _, err := d.workspace().TrailOf(ref); err != nil {
+	if _, err := files.TrailOf(ref); err != nil {
 		return err
 	}
 	ctx, done := context.WithTimeout(ctx, fsTimeout)
 	defer done()
 	var res json.RawMessage
 	return d.c.a.call(ctx, acp.ClientMethodFsWriteTextFile,
-		acp.WriteTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: d.shown(ref),
+		acp.WriteTextFileRequest{SessionId: acp.SessionId(d.c.lastSession()), Path: d.spelled(ref),
 			Content: text}, &res)
 }
 
-// shown returns the path of a file without links, but with the folder's name as the client spells
-// it.
-func (d *documents) shown(ref workspace.Ref) string {
-	for _, root := range d.c.roots {
-		if real, err := filepath.EvalSymlinks(root); err == nil && real == ref.Root {
-			return filepath.Join(root, filepath.FromSlash(ref.Rel))
-		}
-	}
-	return ref.Path
-}
+func (d *documents) spelled(ref workspace.Ref) string { return d.workspace().Spelled(ref) }
 
 func (d *documents) workspace() *workspace.Workspace { return d.c.api.Core().Workspace }
 
@@ -387,7 +332,7 @@ func (d *documents) verify(ctx context.Context, uri string, doc *document) {
 	if err != nil {
 		text = string(disk)
 	}
-	text, saved := likeDisk(text, disk, diskErr)
+	text, saved := content.LikeDisk(text, disk, diskErr)
 	d.change(uri, doc, text)
 	if saved {
 		d.report(d.workspace().DidSave(uri, nil))
@@ -436,7 +381,7 @@ func (d *documents) saveOne(ctx context.Context, uri string) bool {
 		return false
 	}
 	_, disk, err := d.disk(uri)
-	if _, same := likeDisk(doc.text, disk, err); !same {
+	if _, same := content.LikeDisk(doc.text, disk, err); !same {
 		return false
 	}
 	d.report(d.workspace().DidSave(uri, nil))
@@ -465,5 +410,5 @@ func (d *documents) looked(f *wire.ProposalFile) (string, bool) {
 		return "", false
 	}
 	data, err := os.ReadFile(content.PathOf(f.URI))
-	return string(data), err == nil && plain(data)
+	return string(data), err == nil && content.Plain(data)
 }

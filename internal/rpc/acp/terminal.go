@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -94,11 +93,7 @@ func notMade(err error) error {
 	if int(e.Code) == codeMethodNotFound {
 		return ErrNoTerminals
 	}
-	var data struct{ Details string }
-	if json.Unmarshal(e.Data, &data) == nil && data.Details != "" {
-		return errors.New(data.Details)
-	}
-	return errors.New(e.Message)
+	return errors.New(refusal(err))
 }
 
 // createTerminal requests a terminal. If the terminal is created after the caller has stopped

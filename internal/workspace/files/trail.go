@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,12 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/pause"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
 // Trail identifies a file and the folders on its path. If two trails are equal, no folder was
 // replaced between them and no name in the folders changed, unless the change came within tick of
-// an earlier one (see Wait).
+// an earlier one (see wait).
 type Trail struct {
 	marks   string
 	changed time.Time // of the last change of a name in one of the folders
@@ -23,9 +25,9 @@ type Trail struct {
 // tick is longer than the time for which a file system's clock may return the same value.
 const tick = 20 * time.Millisecond
 
-// Wait returns how long to wait before the trail can be compared with a later one, because a
+// wait returns how long to wait before the trail can be compared with a later one, because a
 // folder has just changed. It ignores times in the future, which another machine's clock has set.
-func (t Trail) Wait(now time.Time) time.Duration {
+func (t Trail) wait(now time.Time) time.Duration {
 	if age := now.Sub(t.changed); age >= 0 && age < tick {
 		return tick - age
 	}
@@ -109,4 +111,33 @@ func identity(info fs.FileInfo) (id string, changed time.Time) {
 		}
 	}
 	return id, changed
+}
+
+// errMoving reports that another program may have read a different file.
+var errMoving = errors.New("another program keeps changing a folder of its path; try again")
+
+// steadyTries bounds how often Steady calls its function.
+const steadyTries = 8
+
+// Steady calls read, which makes another program read a file by its path, until nothing on the path
+// changed during a call. If that does not happen, Steady returns an error, and the result of read
+// must not be used, because it may come from a file to which a new link leads.
+func Steady(ctx context.Context, ref path.Ref, read func()) error {
+	for range steadyTries {
+		before, err := TrailOf(ref)
+		if err != nil {
+			return err
+		}
+		if wait := before.wait(time.Now()); wait > 0 {
+			if err := pause.For(ctx, wait); err != nil {
+				return err
+			}
+			continue
+		}
+		read()
+		if after, err := TrailOf(ref); err == nil && after == before {
+			return nil
+		}
+	}
+	return errMoving
 }

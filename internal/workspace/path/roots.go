@@ -223,6 +223,17 @@ func (at Located) Ref(open bool) (Ref, error) {
 	return ref, nil
 }
 
+// Spelled returns the path of a reference below its root as the client spells the root. Only the
+// root can contain a link.
+func (r *Roots) Spelled(ref Ref) string {
+	for _, root := range r.For("") {
+		if root.Real == ref.Root {
+			return filepath.Join(root.path, filepath.FromSlash(ref.Rel))
+		}
+	}
+	return ref.Path
+}
+
 // SeenFrom returns ref with its name relative to cwd. The name does not change if cwd cannot be
 // used.
 func (r *Roots) SeenFrom(cwd string, ref Ref) Ref {
