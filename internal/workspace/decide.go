@@ -348,10 +348,22 @@ func (t *target) resultSHA() string {
 	return HashOf(t.after)
 }
 
-// ends reports whether nothing is left to decide. This is the case if no hunk is pending and any
-// stale hunk belongs to a proposal whose other hunks are decided.
+// ends reports whether nothing is left to decide. A stale hunk of a proposal whose other hunks are
+// decided can still be rejected, but only a call under Ask waits for that. It does not wait for the
+// hunks of a file in conflict.
 func (p *proposal) ends() bool {
-	return !p.anyIn(HunkPending) && (p.decided || !p.anyIn(HunkStale))
+	switch {
+	case p.anyIn(HunkPending):
+		return false
+	case !p.anyIn(HunkStale):
+		return true
+	case p.policy != Ask:
+		return p.decided
+	}
+	return p.decided && !slices.ContainsFunc(p.changes, func(c *change) bool {
+		return !c.inConflict() && slices.ContainsFunc(c.hunks,
+			func(h *hunk) bool { return h.state() == HunkStale })
+	})
 }
 
 func (p *proposal) anyIn(s HunkState) bool {

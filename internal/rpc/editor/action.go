@@ -115,8 +115,13 @@ func (s *Features) sourceActions() (out []codeAction) {
 	if l.Busy() {
 		add("Agent: stop", "agent.abort", nil)
 	}
-	if _, hunk := firstPending(s.core.Workspace.Undecided(l.ID, "")); hunk != "" {
+	undecided := s.undecided()
+	_, pending := firstIn(undecided, workspace.HunkPending)
+	_, stale := firstIn(undecided, workspace.HunkStale)
+	if pending != "" {
 		add("Agent: accept all changes", "agent.acceptAll", nil)
+	}
+	if pending != "" || stale != "" {
 		add("Agent: reject all changes", "agent.rejectAll", nil)
 		add("Agent: show the diff", "agent.showDiff", nil)
 	}

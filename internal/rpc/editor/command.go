@@ -256,25 +256,32 @@ func (s *Features) continueCommand(ctx context.Context, id string) (any, error) 
 	return turn, err
 }
 
-// decideAll decides every pending hunk of the named proposal, or else of the current session.
+// decideAll decides every pending hunk of the named proposal, or else of the current session. A
+// rejection includes the stale hunks, because a client that cannot show them must still be able to
+// end the wait of an edit call.
 func (s *Features) decideAll(
 	ctx context.Context,
 	action workspace.Action,
 	args commandArgs,
 ) (any, error) {
-	ids := []string{args.ProposalID}
-	if args.ProposalID == "" {
-		ids = nil
-		for _, p := range s.core.Workspace.Undecided(s.api.Current(), args.TextDocument.URI) {
-			ids = append(ids, p.ID)
+	proposals := s.core.Workspace.Undecided(s.api.Current(), args.TextDocument.URI)
+	if args.ProposalID != "" {
+		p, _, err := s.core.Workspace.Get(args.ProposalID)
+		if err != nil {
+			return nil, err
 		}
+		proposals = []workspace.Proposal{p}
 	}
-	if len(ids) == 0 {
+	if len(proposals) == 0 {
 		return nil, errNoHunk
 	}
-	out := make([]wire.ProposalResolveResult, 0, len(ids))
-	for _, id := range ids {
-		r, err := s.decide(ctx, id, "*", action, args.Comment)
+	out := make([]wire.ProposalResolveResult, 0, len(proposals))
+	for _, p := range proposals {
+		hunks := []string{"*"}
+		if action == workspace.Reject {
+			hunks = append(hunks, hunksIn(p, workspace.HunkStale)...)
+		}
+		r, err := s.decide(ctx, p.ID, action, args.Comment, hunks...)
 		if err != nil {
 			return out, err
 		}
@@ -287,24 +294,32 @@ func (s *Features) decideAll(
 var errNoHunk = agentapi.Fail(wire.CodeUnknownProposal, "no hunk is waiting for a decision")
 
 // decideHunk decides the named hunk, or else the first pending one at the selection, in the last
-// document, or in the session.
+// document, or in the session. If no hunk is pending, a rejection applies to the first stale hunk.
 func (s *Features) decideHunk(
 	ctx context.Context,
 	action workspace.Action,
 	args commandArgs,
 ) (any, error) {
 	if args.ProposalID != "" && args.HunkID != "" {
-		return s.decide(ctx, args.ProposalID, args.HunkID, action, args.Comment)
+		return s.decide(ctx, args.ProposalID, action, args.Comment, args.HunkID)
 	}
 	uri, span := s.meant(args)
 	proposal, hunk := firstWithin(s.pendingHunks(uri), span)
 	if hunk == "" {
-		proposal, hunk = firstPending(s.core.Workspace.Undecided(s.api.Current(), ""))
+		proposal, hunk = firstIn(s.undecided(), workspace.HunkPending)
+	}
+	if hunk == "" && action == workspace.Reject {
+		proposal, hunk = firstIn(s.undecided(), workspace.HunkStale)
 	}
 	if hunk == "" {
 		return nil, errNoHunk
 	}
-	return s.decide(ctx, proposal, hunk, action, args.Comment)
+	return s.decide(ctx, proposal, action, args.Comment, hunk)
+}
+
+// undecided returns the current session's proposals that wait for a decision.
+func (s *Features) undecided() []workspace.Proposal {
+	return s.core.Workspace.Undecided(s.api.Current(), "")
 }
 
 // firstWithin returns the first hunk that touches a range, or else the first hunk.
@@ -320,29 +335,43 @@ func firstWithin(hunks []hunkAt, span *workspace.Range) (proposalID, hunkID stri
 	return "", ""
 }
 
-func firstPending(proposals []workspace.Proposal) (proposalID, hunkID string) {
+// firstIn returns the first hunk that has the given state.
+func firstIn(
+	proposals []workspace.Proposal,
+	state workspace.HunkState,
+) (proposalID, hunkID string) {
 	for _, p := range proposals {
-		for _, f := range p.Files {
-			for _, h := range f.Hunks {
-				if h.State == workspace.HunkPending {
-					return p.ID, h.ID
-				}
-			}
+		if ids := hunksIn(p, state); len(ids) > 0 {
+			return p.ID, ids[0]
 		}
 	}
 	return "", ""
 }
 
+// hunksIn returns the ids of the hunks that have the given state.
+func hunksIn(p workspace.Proposal, state workspace.HunkState) (ids []string) {
+	for _, f := range p.Files {
+		for _, h := range f.Hunks {
+			if h.State == state {
+				ids = append(ids, h.ID)
+			}
+		}
+	}
+	return ids
+}
+
 func (s *Features) decide(
 	ctx context.Context,
-	proposalID, hunkID string,
+	proposalID string,
 	action workspace.Action,
 	comment string,
+	hunkIDs ...string,
 ) (wire.ProposalResolveResult, error) {
-	return agentapi.Proposals{API: s.api}.Resolve(ctx, &wire.ProposalResolveParams{
-		ProposalID: proposalID, Comment: comment,
-		Decisions: []wire.Decision{{HunkID: hunkID, Action: string(action)}},
-	})
+	p := &wire.ProposalResolveParams{ProposalID: proposalID, Comment: comment}
+	for _, id := range hunkIDs {
+		p.Decisions = append(p.Decisions, wire.Decision{HunkID: id, Action: string(action)})
+	}
+	return agentapi.Proposals{API: s.api}.Resolve(ctx, p)
 }
 
 // undoLast reverts the session's latest changes that have a checkpoint and have not been reverted

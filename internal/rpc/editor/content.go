@@ -199,11 +199,14 @@ func (s *Features) showTranscript(ctx context.Context, id string) (any, error) {
 	return s.show(ctx, contentURI(schemeSession, id+".md"))
 }
 
-// showDiff opens the diff of the named proposal, or else of the first pending one.
+// showDiff opens the diff of the named proposal, or else of the first one with an undecided hunk.
 func (s *Features) showDiff(ctx context.Context, args commandArgs) (any, error) {
 	id := args.ProposalID
 	if id == "" {
-		id, _ = firstPending(s.core.Workspace.Undecided(s.api.Current(), ""))
+		undecided := s.undecided()
+		if id, _ = firstIn(undecided, workspace.HunkPending); id == "" {
+			id, _ = firstIn(undecided, workspace.HunkStale)
+		}
 	}
 	if id == "" {
 		return nil, errNoHunk
