@@ -470,7 +470,7 @@ export interface Fetch {
 /** FileBase is the text to which the hunks refer. */
 export interface FileBase {
   sha256: string;
-  eol: string;
+  eol: "lf" | "crlf" | "cr" | "mixed" | "none";
   bom: boolean;
 }
 
@@ -525,7 +525,7 @@ export interface Hunk {
   oldText: string;
   newText: string;
   state: "pending" | "accepted" | "rejected" | "stale";
-  matchTier: string;
+  matchTier: "T0" | "T1" | "T2" | "T3" | "T4";
 }
 
 /** HunkConflict is a decision that could not be applied. */
@@ -738,8 +738,7 @@ export interface Model {
   maxOutput?: number;
   vision?: boolean;
   tools?: boolean;
-  /** levels */
-  thinking?: Array<string>;
+  thinking?: Array<"off" | "minimal" | "low" | "medium" | "high" | "xhigh">;
   cost?: ModelCost;
   /** source of the numbers */
   source: "server" | "catalog" | "settings";

@@ -28,7 +28,8 @@ func TestEncodedMessagesFitTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, text := int32(1), "hello"
-	hunks := []wire.Hunk{{HunkID: "h", State: "stale"}}
+	hunks := []wire.Hunk{{HunkID: "h", State: "stale", MatchTier: "T0"}}
+	base := wire.FileBase{EOL: "crlf"}
 	capability := func(policies ...string) wire.ServerCapability {
 		none := []string{}
 		return wire.ServerCapability{Methods: none, Notifications: none, ServerRequests: none,
@@ -37,8 +38,8 @@ func TestEncodedMessagesFitTheSchema(t *testing.T) {
 	for name, v := range map[string]any{
 		"PromptParams": wire.PromptParams{Prompt: wire.Prompt{{Type: "text", Text: "x"}}},
 		"Proposal": wire.Proposal{State: "proposed", Files: []wire.ProposalFile{
-			{Op: "modify", Placement: "proposed", Version: &one, Hunks: hunks},
-			{Op: "create", Placement: "applied", Hunks: []wire.Hunk{}}}},
+			{Op: "modify", Placement: "proposed", Version: &one, Base: base, Hunks: hunks},
+			{Op: "create", Placement: "applied", Base: base, Hunks: []wire.Hunk{}}}},
 		"ServerCapability": capability("ask", "auto"),
 		"ItemEvent":        wire.ItemEvent{Item: wire.Item{Type: "assistantMessage", Text: &text}},
 		"Config":           config.Config{EditPolicy: "ask"},

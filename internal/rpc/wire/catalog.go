@@ -36,7 +36,7 @@ type Model struct {
 	MaxOutput     int        `json:"maxOutput,omitzero"`     // tokens
 	Vision        *bool      `json:"vision,omitzero"`
 	Tools         *bool      `json:"tools,omitzero"`
-	Thinking      []string   `json:"thinking,omitzero"` // levels
+	Thinking      []string   `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh"`
 	Cost          *ModelCost `json:"cost,omitzero"`
 	Source        string     `json:"source" enum:"server,catalog,settings"` // source of the numbers
 }

@@ -36,7 +36,7 @@ type ProposalFile struct {
 // FileBase is the text to which the hunks refer.
 type FileBase struct {
 	SHA256 string `json:"sha256"`
-	EOL    string `json:"eol"`
+	EOL    string `json:"eol" enum:"lf,crlf,cr,mixed,none"`
 	BOM    bool   `json:"bom"`
 }
 
@@ -47,7 +47,7 @@ type Hunk struct {
 	OldText   string `json:"oldText"`
 	NewText   string `json:"newText"`
 	State     string `json:"state" enum:"pending,accepted,rejected,stale"`
-	MatchTier string `json:"matchTier"`
+	MatchTier string `json:"matchTier" enum:"T0,T1,T2,T3,T4"`
 }
 
 // ProposalListParams filters proposals.

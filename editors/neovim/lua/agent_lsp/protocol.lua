@@ -330,7 +330,7 @@
 --- FileBase is the text to which the hunks refer.
 ---@class agent_lsp.FileBase
 ---@field sha256 string
----@field eol string
+---@field eol "lf"|"crlf"|"cr"|"mixed"|"none"
 ---@field bom boolean
 
 --- FileMatch is one matching file.
@@ -373,7 +373,7 @@
 ---@field oldText string
 ---@field newText string
 ---@field state "pending"|"accepted"|"rejected"|"stale"
----@field matchTier string
+---@field matchTier "T0"|"T1"|"T2"|"T3"|"T4"
 
 --- HunkConflict is a decision that could not be applied.
 ---@class agent_lsp.HunkConflict
@@ -526,7 +526,7 @@
 ---@field maxOutput? number tokens
 ---@field vision? boolean
 ---@field tools? boolean
----@field thinking? string[] levels
+---@field thinking? ("off"|"minimal"|"low"|"medium"|"high"|"xhigh")[]
 ---@field cost? agent_lsp.ModelCost
 ---@field source "server"|"catalog"|"settings" source of the numbers
 

@@ -141,7 +141,7 @@ export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides 
   if (file.op === 'create') return whole('', marks[0]?.hunk.newText ?? '', marks);
   if (file.op === 'delete') return whole(marks[0]?.hunk.oldText ?? text, '', marks);
   const offsets = new Offsets(text);
-  const eol = file.base.eol === '\r\n' || /\r\n/.test(text) ? '\r\n' : '\n';
+  const eol = file.base.eol === 'crlf' || /\r\n/.test(text) ? '\r\n' : '\n';
   const inText = (s: string) => (eol === '\n' ? s : s.replace(/\r?\n/g, eol));
   let base = '';
   let proposed = '';

@@ -24,7 +24,7 @@ const hunk = (state: Hunk['state'], oldText = 'a\n', newText = 'b\nc\n'): Hunk =
   oldText,
   newText,
   state,
-  matchTier: 'exact',
+  matchTier: 'T0',
 });
 const proposal = (state: Proposal['state'], ...hunks: Hunk[]): Proposal => ({
   proposalId: 'p',
@@ -41,7 +41,7 @@ const proposal = (state: Proposal['state'], ...hunks: Hunk[]): Proposal => ({
       uri: 'file:///w/a.js',
       placement: 'proposed',
       version: 1,
-      base: { sha256: '', eol: '\n', bom: false },
+      base: { sha256: '', eol: 'lf', bom: false },
       hunks,
     },
   ],

@@ -107,13 +107,13 @@ const hunk = (
   oldText: string,
   newText: string,
   state: Hunk['state'] = 'pending',
-): Hunk => ({ hunkId, range: r, oldText, newText, state, matchTier: 'exact' });
+): Hunk => ({ hunkId, range: r, oldText, newText, state, matchTier: 'T0' });
 const file = (placement: ProposalFile['placement'], ...hunks: Hunk[]): ProposalFile => ({
   op: 'modify',
   uri: 'file:///a',
   placement,
   version: 1,
-  base: { sha256: '', eol: '\n', bom: false },
+  base: { sha256: '', eol: 'lf', bom: false },
   hunks,
 });
 
