@@ -91,6 +91,7 @@ func (c *callRun) request(w *wait) tool.ApprovalRequest {
 		SessionID: c.s.opts.ID, TurnID: c.t.id, ItemID: c.report.item.ID, CallID: c.call.ID,
 		Tool:   c.reg.Spec,
 		Effect: c.effect(), Args: c.args, Cwd: c.s.opts.Cwd, Subject: c.prepared.Subject,
+		Preview:  c.prepared.Preview,
 		Gathered: c.slot.Gathered(), Index: c.index,
 		Waiting: sync.OnceFunc(func() {
 			c.question.asked.Store(true)

@@ -109,7 +109,6 @@ type ToolSpec struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage
-	Strict      bool
 	Deferred    bool // loaded on demand; placed after the tools that are always sent
 }
 
@@ -119,7 +118,7 @@ func toolSpecs(active []*tool.Entry) []ToolSpec {
 	for _, e := range active {
 		specs = append(specs, ToolSpec{
 			Name: e.Spec.Name, Description: e.Spec.Description, Schema: e.Spec.Schema,
-			Strict: e.Spec.Strict, Deferred: e.Spec.Deferred,
+			Deferred: e.Spec.Deferred,
 		})
 	}
 	return specs

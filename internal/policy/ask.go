@@ -89,6 +89,9 @@ func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest,
 		Reason:  visibleLines(v.reason),
 		Subject: *req.Subject, Sandbox: v.place, Options: opts,
 	})
+	if req.Preview != nil {
+		p.question.Preview = visibleDiff(req.Preview(ctx))
+	}
 	if len(v.secrets) > 0 {
 		p.question.Subject.Paths = v.secrets
 	}
@@ -119,6 +122,15 @@ func visibleLines(text string) string {
 		lines[i] = visible.Text(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// visibleDiff is like visibleLines, but keeps tabs, because a diff of code contains many of them.
+func visibleDiff(text string) string {
+	parts := strings.Split(text, "\t")
+	for i, part := range parts {
+		parts[i] = visibleLines(part)
+	}
+	return strings.Join(parts, "\t")
 }
 
 func label(req *tool.ApprovalRequest) string {

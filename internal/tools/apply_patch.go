@@ -40,6 +40,7 @@ func (e *sessionEnv) patchTool() tool.Tool {
 				Label:     "Patch " + oneLine(strings.Join(parsed.names, ", "), 80),
 				Locations: files.locations(0),
 				Subject:   files.subject(tool.SubjectEdit, "Patch"),
+				Preview:   previewPatch(a.Patch),
 				Locks:     files.keys(),
 				Run: saysUnchanged(func(ctx context.Context, call *tool.Call) (*tool.Result,
 					error) {

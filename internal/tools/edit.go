@@ -94,8 +94,10 @@ func (e *sessionEnv) editTool() tool.Tool {
 func (e *sessionEnv) prepareEdit(call *tool.Call, a editArgs) tool.Prepared {
 	patch, files := a.files()
 	resolved := e.resolve(call, files...)
-	do := bindFile(e.edit, resolved.of(a.Path), a)
+	file := resolved.of(a.Path)
+	do, preview := bindFile(e.edit, file, a), e.previewEdit(call, file, a)
 	if patch != nil && a.OldString == nil && len(a.Edits) == 0 {
+		preview = previewPatch(a.Patch)
 		do = func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 			return e.patch(ctx, call, patch, resolved)
 		}
@@ -103,6 +105,7 @@ func (e *sessionEnv) prepareEdit(call *tool.Call, a editArgs) tool.Prepared {
 	p := tool.Prepared{
 		Label:   "Edit " + a.Path,
 		Subject: resolved.subject(tool.SubjectEdit, "Edit"),
+		Preview: preview,
 		Locks:   resolved.keys(),
 		Run:     saysUnchanged(do),
 	}

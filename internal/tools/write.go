@@ -34,6 +34,7 @@ func (e *sessionEnv) writeTool() tool.Tool {
 				Label:     "Write " + a.Path,
 				Locations: files.locations(0),
 				Subject:   files.subject(tool.SubjectEdit, "Write"),
+				Preview:   e.previewWrite(call, files[0], a.Content),
 				Locks:     files.keys(),
 				Run:       saysUnchanged(bindFile(e.write, files[0], a.Content)),
 			}

@@ -1,6 +1,9 @@
 package tool
 
-import "encoding/json"
+import (
+	"context"
+	"encoding/json"
+)
 
 // ApprovalRequest asks whether a call may run. The engine creates it, and the approver must not
 // change it.
@@ -13,7 +16,8 @@ type ApprovalRequest struct {
 	Effect    Effect
 	Args      json.RawMessage
 	Cwd       string
-	Subject   *Subject // nil if no question is needed
+	Subject   *Subject                         // nil if no question is needed
+	Preview   func(ctx context.Context) string // see Prepared.Preview; may be nil
 	// Waiting is called when the user is asked, so that the item shows it. It is never nil, and
 	// only its first call has an effect.
 	Waiting func()

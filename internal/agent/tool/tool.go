@@ -28,6 +28,10 @@ type Prepared struct {
 	Label     string     // describes the call in a few words ("Read main.go"); "" means Spec.Title
 	Locations []Location // files that the call concerns, for clients that follow the agent
 	Subject   *Subject   // subject of a permission request for the call; nil means none
+	// Preview returns what the user sees in a permission request in addition to the subject, such
+	// as the diff of an edit. It is called only if the user is asked, and must not change anything.
+	// It may be nil.
+	Preview func(ctx context.Context) string
 	// Locks names the resources (canonical paths) that the call uses. Calls that share a resource
 	// never overlap, even in different sessions that share their locks. Call.Wait releases the
 	// locks.
@@ -53,7 +57,6 @@ type Spec struct {
 	// BareItems maps a list parameter to a property of its objects. A bare string in the list
 	// stands for an object with only that property.
 	BareItems map[string]string
-	Strict    bool // ask providers that support it to enforce Schema
 	Effect    Effect
 	Bounded   bool   // the tool's actions have their own time limits, as in a sub-agent
 	Source    string // "builtin", "mcp:<server>", …

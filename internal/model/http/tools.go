@@ -44,6 +44,6 @@ func AppendSchema(b []byte, key string, t *agent.ToolSpec) []byte {
 }
 
 func sameTool(a, b agent.ToolSpec) bool {
-	return a.Name == b.Name && a.Description == b.Description && a.Strict == b.Strict &&
+	return a.Name == b.Name && a.Description == b.Description &&
 		bytes.Equal(a.Schema, b.Schema)
 }

@@ -346,18 +346,14 @@ func (c *call) chatTools(b []byte, k can) ([]byte, error) {
 // chatTool appends a tool in the format of the chat API.
 func (c *call) chatTool(b []byte, t *agent.ToolSpec) []byte {
 	b = append(b, `{"type":"function","function":`...)
-	return append(appendTool(b, t, t.Strict && c.m.dialect == OpenAI), '}')
+	return append(appendTool(b, t), '}')
 }
 
 // appendTool appends the object that describes a function. Both APIs use the same object.
-func appendTool(b []byte, t *agent.ToolSpec, strict bool) []byte {
+func appendTool(b []byte, t *agent.ToolSpec) []byte {
 	b = modelhttp.AppendField(append(b, '{'), "name", modelhttp.PlainName(t.Name))
 	b = modelhttp.AppendField(b, "description", t.Description)
-	b = modelhttp.AppendSchema(b, "parameters", t)
-	if strict {
-		b = append(modelhttp.AppendKey(b, "strict"), "true"...)
-	}
-	return append(b, '}')
+	return append(modelhttp.AppendSchema(b, "parameters", t), '}')
 }
 
 func (c *call) toolChoice(b []byte, open, closing string) []byte {

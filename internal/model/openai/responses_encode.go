@@ -333,10 +333,8 @@ func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
 // members.
 func appendFunction(b []byte, t *agent.ToolSpec, more string) []byte {
 	at := len(b)
-	b = appendTool(b, t, t.Strict)
-	head := `{"type":"function",` + more
-	if !t.Strict { // this API enables strict mode by default
-		head += `"strict":false,`
-	}
+	b = appendTool(b, t)
+	// This API enables strict mode by default.
+	head := `{"type":"function",` + more + `"strict":false,`
 	return slices.Replace(b, at, at+1, []byte(head)...)
 }

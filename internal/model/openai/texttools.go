@@ -17,7 +17,7 @@ func textToolPrompt(tools []agent.ToolSpec) string {
 	b := []byte("You can use tools. To call one, write exactly this, and then stop and wait for the result:\n" +
 		"<tool_call>\n{\"name\": \"TOOL\", \"arguments\": {…}}\n</tool_call>\nThe tools, one JSON object a line:\n")
 	for i := range tools {
-		b = append(appendTool(b, &tools[i], false), '\n')
+		b = append(appendTool(b, &tools[i]), '\n')
 	}
 	return string(b)
 }
