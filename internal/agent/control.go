@@ -422,67 +422,6 @@ func (s *Session) tailLocked() *message.Message {
 	return nil
 }
 
-// Pause keeps turns from starting and stops the running one at its next boundary.
-func (s *Session) Pause() error { return s.setPaused(runPause) }
-
-// Resume ends a pause. A turn that the pause stopped, or messages that arrived in the meantime,
-// then continue automatically. If Continue is called immediately afterwards, it returns that turn.
-func (s *Session) Resume() error { return s.setPaused(runResume) }
-
-func (s *Session) setPaused(e runEvent) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if changed, err := s.onLocked(e); err != nil || !changed {
-		return err
-	}
-	if e == runPause {
-		s.pause.resumed = nil
-		s.unholdLocked()
-	}
-	if s.resumedLocked() {
-		s.goOnLocked()
-		return nil
-	}
-	s.changedLocked()
-	return nil
-}
-
-// resumedLocked reports whether a pause has ended and the session is idle, but the work that the
-// pause delayed has not started yet.
-func (s *Session) resumedLocked() bool { return s.state == runIdle && s.heldLocked() }
-
-// heldLocked reports whether a pause delays any work. Messages that were removed from the queue do
-// not count.
-func (s *Session) heldLocked() bool {
-	return s.pause.held ||
-		slices.ContainsFunc(
-			slices.Concat(s.inbox.queue, s.inbox.notes),
-			func(e *entry) bool { return e.held },
-		)
-}
-
-// unholdLocked clears the record of delayed work. It is called when that work or a new pause
-// begins.
-func (s *Session) unholdLocked() {
-	s.pause.held = false
-	for _, e := range slices.Concat(s.inbox.queue, s.inbox.notes) {
-		e.held = false
-	}
-}
-
-// goOnLocked starts the work that a pause delayed.
-func (s *Session) goOnLocked() {
-	s.unholdLocked()
-	id, err := s.continueLocked()
-	if err != nil {
-		s.changedLocked()
-		return
-	}
-	if s.turn != nil && s.turn.id == id {
-		s.pause.resumed = s.turn
-	}
-}
-
 // Wait waits until a turn has ended, and returns the turn. This is the turn with the ID turnID, or
 // the turn to which the message went. If both IDs are empty, it is the running turn or, if none is
 // running, the last one. If ctx ends first, the turn's Status is running and the error is ctx's

@@ -103,11 +103,12 @@ func TestPauseAndResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		goOn <- true
-		if turn := r.wait(acc.TurnID); turn.Status != TurnStatusAborted || turn.ModelCalls != 1 {
-			t.Errorf("turn %+v", turn)
+		synctest.Wait()
+		if st := r.s.State(); st.Status != SessionPaused || st.TurnID != acc.TurnID {
+			t.Errorf("status %s, turn %q", st.Status, st.TurnID)
 		}
-		if st := r.s.State().Status; st != SessionPaused {
-			t.Error("status", st)
+		if n := len(r.model.reqs); n != 1 {
+			t.Errorf("the paused turn has sent %d requests", n)
 		}
 		if acc := r.prompt("more"); acc.Disposition != DispositionQueued {
 			t.Errorf("%+v", acc)
@@ -115,20 +116,95 @@ func TestPauseAndResume(t *testing.T) {
 		if _, err := r.s.Continue(); !errors.Is(err, ErrPaused) {
 			t.Error(err)
 		}
+		if _, err := r.s.Compact(t.Context(), ""); !errors.Is(err, ErrNotIdle) {
+			t.Error(err)
+		}
 		if err := r.s.Resume(); err != nil {
 			t.Fatal(err)
 		}
-		id, err := r.s.Continue() // returns the turn that Resume started
-		if err != nil {
-			t.Fatal(err)
+		if turn := r.wait(acc.TurnID); turn.Status != TurnStatusCompleted || turn.ModelCalls != 2 {
+			t.Errorf("turn %+v", turn)
 		}
-		r.wait(id)
 		r.wait("")
 		if n := len(r.s.Queue()); n != 0 {
 			t.Error("queue", n)
 		}
 		if strings.Contains(texts(r.s.Messages()), "interrupted") {
 			t.Error("a pause left an abort marker")
+		}
+	})
+}
+
+// A turn that waits for the end of a pause can be steered, paused again, and aborted.
+func TestPausedTurnIsOpen(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate, started, goOn := gateTool("gate")
+		c := []message.ToolCall{call("c", "gate", "")}
+		r := newRig(t, script(step{calls: c}, step{calls: c}, step{text: "never"}), nil, gate)
+		defer r.close()
+		acc := r.prompt("go")
+		<-started
+		_ = r.s.Pause()
+		goOn <- true
+		synctest.Wait()
+		out, err := r.s.Steer(SteerRequest{Content: text("steer"), IfIdle: IdleError})
+		if err != nil || out.TurnID != acc.TurnID || out.Outcome != SteerInjected {
+			t.Errorf("steer: %+v, %v", out, err)
+		}
+		_, _ = r.s.Resume(), r.s.Pause()
+		synctest.Wait()
+		if n := len(r.model.reqs); n != 1 {
+			t.Errorf("%d requests after a second pause", n)
+		}
+		_ = r.s.Resume()
+		<-started
+		_ = r.s.Pause()
+		goOn <- true
+		synctest.Wait()
+		if st, err := r.s.Abort(AbortRequest{}); st != AbortAborting || err != nil {
+			t.Error(st, err)
+		}
+		if turn := r.wait(acc.TurnID); turn.Status != TurnStatusAborted || turn.ModelCalls != 2 {
+			t.Errorf("turn %+v", turn)
+		}
+		_ = r.s.Resume()
+		synctest.Wait()
+		if st := r.s.State(); st.Status != SessionIdle {
+			t.Errorf("after the abort: %+v", st)
+		}
+		if !strings.Contains(texts(r.s.Messages()), "user \"steer\"") {
+			t.Error("the steer was lost")
+		}
+	})
+}
+
+// A pause that begins while the next model call is prepared also stops the turn. The model call
+// then uses the settings that are valid after the pause.
+func TestPauseWhileACallIsPrepared(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		asked, goOn, asks := make(chan bool), make(chan bool), 0
+		r := newRig(t, script(steps(1)...), func(o *Options) {
+			under := o.Environment
+			o.Environment = EnvironmentFunc(func(ctx context.Context, i TurnInfo) (Step, error) {
+				if asks++; asks == 1 {
+					asked <- true
+					<-goOn
+				}
+				return under.Next(ctx, i)
+			})
+		})
+		defer r.close()
+		acc := r.prompt("go")
+		<-asked
+		_ = r.s.Pause()
+		goOn <- true
+		synctest.Wait()
+		if st := r.s.State(); st.Status != SessionPaused || len(r.model.reqs) > 0 {
+			t.Errorf("%s, %d requests", st.Status, len(r.model.reqs))
+		}
+		_ = r.s.Resume()
+		if turn := r.wait(acc.TurnID); turn.Status != TurnStatusCompleted || asks != 2 {
+			t.Errorf("turn %+v, %d steps", turn, asks)
 		}
 	})
 }
@@ -186,7 +262,7 @@ func TestPauseSurvivesARestart(t *testing.T) {
 	})
 }
 
-// A turn that was stopped by a pause can also be continued after a restart.
+// If the session is closed while a turn is paused, the turn can be continued after a restart.
 func TestPausedTurnSurvivesARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -195,10 +271,11 @@ func TestPausedTurnSurvivesARestart(t *testing.T) {
 		<-started
 		_ = r.s.Pause()
 		goOn <- true
+		synctest.Wait()
+		r.close()
 		r.wait(acc.TurnID)
 		stored := storedBy(r.log)
 		stored.Paused = true
-		r.close()
 		two := newRig(t, script(steps(1)...), func(o *Options) { o.Restored = stored })
 		defer two.close()
 		_ = two.s.Resume()
@@ -318,32 +395,41 @@ func (g compactGate) BeforeCompact(context.Context, CompactInfo) (string, error)
 	return "", nil
 }
 
-// If the session is resumed while it is busy compacting or storing the end of the paused turn, it
-// still continues that turn.
+// If the session is resumed while it is busy compacting or storing the end of a turn, it still
+// continues with the messages that the pause delayed.
 func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 	for _, compacts := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
-			gate, started, goOn := gateTool("gate")
 			busy, free := make(chan bool), make(chan bool)
 			hold := func() { busy <- true; <-free }
-			r := newRig(t, script(step{calls: []message.ToolCall{call("c", "gate", "")}},
-				step{text: "end"}), func(o *Options) {
+			begun, goOn := make(chan bool), make(chan bool)
+			gated := step{do: func(context.Context, *Request, func(Delta)) (*Reply, error) {
+				begun <- true
+				<-goOn
+				return &Reply{Message: message.NewText(message.RoleAssistant, "B")}, nil
+			}}
+			r := newRig(t, script(gated, step{text: "C"}), func(o *Options) {
 				if compacts {
 					withHooks(o, compactGate{hold})
 				} else {
 					o.Store = &heldStore{log: o.Store.(*log), wait: hold}
 				}
-			}, gate)
+			})
 			defer r.close()
 			acc := r.prompt("go")
-			<-started
-			_ = r.s.Pause()
+			<-begun
+			if !compacts {
+				r.prompt("later")
+				_ = r.s.Pause()
+			}
 			goOn <- true
 			done := make(chan bool)
 			go func() {
 				defer close(done)
 				r.wait(acc.TurnID)
 				if compacts {
+					_ = r.s.Pause()
+					r.prompt("later")
 					_, _ = r.s.Compact(context.Background(), "")
 				}
 			}()
@@ -354,8 +440,9 @@ func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 			free <- true
 			<-done
 			synctest.Wait()
-			eq(t, "history", texts(r.s.Messages()),
-				"user \"go\"\nassistant \"\" gate(c)\ntool \"done\" for c\nassistant \"end\"")
+			if st := r.s.State(); st.Status != SessionIdle || len(st.Queue) > 0 {
+				t.Errorf("compacts %v: %s, %d queued", compacts, st.Status, len(st.Queue))
+			}
 		})
 	}
 }

@@ -44,6 +44,7 @@ type Session struct {
 	hooks    hookState
 	notified map[string]bool // one-time notices that have been shown
 	usage    message.Usage
+	unbilled message.Usage // part of usage that no turn contains yet
 
 	compaction compactions
 }
@@ -69,16 +70,6 @@ type inbox struct {
 	unseen  []*message.Message  // messages that no hook had received when the last turn ended
 	limit   int                 // maximum number of waiting messages; 0 means DefaultQueueLimit
 	clients map[string]Accepted // by ClientMessageID
-}
-
-// pausing records what a pause stopped and what continues after the pause. The session's lock
-// guards it.
-type pausing struct {
-	// held is set if the pause held back a turn. Resume continues that turn, as it does with held
-	// entries.
-	held    bool
-	resumed *turn        // the turn that Resume started, until Continue has returned it
-	unsaid  *TurnOptions // options of the next turn, if that turn begins without a message
 }
 
 // hookState records the current hooks, and which of the session's lifecycle hooks were called. The

@@ -10,19 +10,20 @@ import "errors"
 // ErrPaused or ErrClosed. "never" means that the event cannot happen, because the engine raises it
 // itself and only in other states. A plus sign means that the session is also paused.
 //
-//	            start    end      abort     compact     compacted  pause       resume     close
-//	idle        running  never    never     compacting  never      paused      -          closed
-//	paused      paused!  never    never     compacting+ never      -           idle       closed+
-//	running     busy     idle     aborting  busy        never      pausing     -          closing
-//	pausing     busy     paused   halting   busy        never      -           running    closing+
-//	aborting    busy     idle     -         busy        never      halting     -          closing
-//	halting     busy     paused   -         busy        never      -           aborting   closing+
-//	compacting  busy     never    never     busy        idle       compacting+ -          closing
-//	compacting+ busy     never    never     busy        paused     -           compacting closing+
-//	closing     closed!  closed   -         closed!     closed     closed!     closed!    -
-//	closing+    closed!  closed+  -         closed!     closed+    closed!     closed!    -
-//	closed      closed!  never    never     closed!     never      closed!     closed!    -
-//	closed+     closed!  never    never     closed!     never      closed!     closed!    -
+//              start   end     abort    compact     compacted pause       resume     hold  close
+//  idle        running never   never    compacting  never     paused      -          never closed
+//  paused      paused! never   never    compacting+ never     -           idle       never closed+
+//  running     busy    idle    aborting busy        never     pausing     -          never closing
+//  pausing     busy    paused  halting  busy        never     -           running    held  closing+
+//  held        paused! paused  halting  busy        never     -           running    never closing+
+//  aborting    busy    idle    -        busy        never     halting     -          never closing
+//  halting     busy    paused  -        busy        never     -           aborting   never closing+
+//  compacting  busy    never   never    busy        idle      compacting+ -          never closing
+//  compacting+ busy    never   never    busy        paused    -           compacting never closing+
+//  closing     closed! closed  -        closed!     closed    closed!     closed!    never -
+//  closing+    closed! closed+ -        closed!     closed+   closed!     closed!    never -
+//  closed      closed! never   never    closed!     never     closed!     closed!    never -
+//  closed+     closed! never   never    closed!     never     closed!     closed!    never -
 
 // runState is the activity of a session. It is more detailed than the Status that clients see.
 type runState uint8
@@ -32,6 +33,7 @@ const (
 	runPaused                           // no turn starts
 	runRunning                          // a turn runs
 	runPausing                          // a turn runs until its next boundary
+	runHeld                             // a turn waits at its boundary for the end of the pause
 	runAborting                         // an aborted turn is ending
 	runHalting                          // like runAborting, but the session is paused afterwards
 	runCompacting                       // Compact runs
@@ -54,6 +56,7 @@ const (
 	runCompacted                 // Compact has ended
 	runPause
 	runResume
+	runHold // the turn waits at its boundary
 	runClose
 	runEvents = iota
 )
@@ -84,15 +87,18 @@ var runMoves = [runStates]runRow{
 	runIdle: {
 		runStart: moveTo(runRunning), runEnd: refuseNever, runAbort: refuseNever,
 		runCompact: moveTo(runCompacting), runCompacted: refuseNever,
-		runPause: moveTo(runPaused), runResume: moveTo(runIdle), runClose: moveTo(runClosed),
+		runPause: moveTo(runPaused), runResume: moveTo(runIdle), runHold: refuseNever,
+		runClose: moveTo(runClosed),
 	},
 	runPaused: {
 		runStart: refusePaused, runEnd: refuseNever, runAbort: refuseNever,
 		runCompact: moveTo(runCompactingPaused), runCompacted: refuseNever,
-		runPause: moveTo(runPaused), runResume: moveTo(runIdle), runClose: moveTo(runClosedPaused),
+		runPause: moveTo(runPaused), runResume: moveTo(runIdle), runHold: refuseNever,
+		runClose: moveTo(runClosedPaused),
 	},
 	runRunning:          turnRow(runIdle, runAborting, runPausing, runRunning, runClosing),
-	runPausing:          turnRow(runPaused, runHalting, runPausing, runRunning, runClosingPaused),
+	runPausing:          pausingRow(),
+	runHeld:             heldRow(),
 	runAborting:         turnRow(runIdle, runAborting, runHalting, runAborting, runClosing),
 	runHalting:          turnRow(runPaused, runHalting, runHalting, runAborting, runClosingPaused),
 	runCompacting:       compactRow(runIdle, runClosing),
@@ -108,8 +114,23 @@ func turnRow(end, abort, pause, resume, closes runState) runRow {
 	return runRow{
 		runStart: refuseBusy, runEnd: moveTo(end), runAbort: moveTo(abort),
 		runCompact: refuseBusy, runCompacted: refuseNever,
-		runPause: moveTo(pause), runResume: moveTo(resume), runClose: moveTo(closes),
+		runPause: moveTo(pause), runResume: moveTo(resume), runHold: refuseNever,
+		runClose: moveTo(closes),
 	}
+}
+
+// pausingRow returns the row of a turn that waits at its next boundary.
+func pausingRow() runRow {
+	row := turnRow(runPaused, runHalting, runPausing, runRunning, runClosingPaused)
+	row[runHold] = moveTo(runHeld)
+	return row
+}
+
+// heldRow returns the row of a turn that waits for the end of the pause.
+func heldRow() runRow {
+	row := turnRow(runPaused, runHalting, runHeld, runRunning, runClosingPaused)
+	row[runStart] = refusePaused
+	return row
 }
 
 // compactRow returns the row of a state in which Compact is running.
@@ -118,7 +139,7 @@ func compactRow(end, closes runState) runRow {
 		runStart: refuseBusy, runEnd: refuseNever, runAbort: refuseNever,
 		runCompact: refuseBusy, runCompacted: moveTo(end),
 		runPause: moveTo(runCompactingPaused), runResume: moveTo(runCompacting),
-		runClose: moveTo(closes),
+		runHold: refuseNever, runClose: moveTo(closes),
 	}
 }
 
@@ -130,7 +151,8 @@ func closedRow(self runState, abort, end runMove) runRow {
 	return runRow{
 		runStart: refuseClosed, runEnd: end, runAbort: abort,
 		runCompact: refuseClosed, runCompacted: end,
-		runPause: refuseClosed, runResume: refuseClosed, runClose: moveTo(self),
+		runPause: refuseClosed, runResume: refuseClosed, runHold: refuseNever,
+		runClose: moveTo(self),
 	}
 }
 
@@ -138,7 +160,7 @@ func closedRow(self runState, abort, end runMove) runRow {
 // user is SessionAwaiting instead of SessionRunning.
 var runShown = [runStates]Status{
 	runIdle: SessionIdle, runPaused: SessionPaused,
-	runRunning: SessionRunning, runPausing: SessionRunning,
+	runRunning: SessionRunning, runPausing: SessionRunning, runHeld: SessionPaused,
 	runAborting: SessionRunning, runHalting: SessionRunning,
 	runCompacting: SessionRunning, runCompactingPaused: SessionRunning,
 	runClosing: SessionRunning, runClosingPaused: SessionRunning,
@@ -148,8 +170,8 @@ var runShown = [runStates]Status{
 // refuses returns the error with which the state refuses an event, or nil if it allows the event.
 func (r runState) refuses(e runEvent) error { return runMoves[r][e].refused }
 
-// busy reports whether a turn or Compact is running.
-func (r runState) busy() bool { return runShown[r] == SessionRunning }
+// busy reports whether a turn is open or Compact is running.
+func (r runState) busy() bool { return runShown[r] == SessionRunning || r == runHeld }
 
 // holds reports whether a message that arrives in this state must wait only for the end of the
 // pause.

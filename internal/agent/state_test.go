@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	stateNames = strings.Fields("idle paused running pausing aborting halting " +
+	stateNames = strings.Fields("idle paused running pausing held aborting halting " +
 		"compacting compacting+ closing closing+ closed closed+")
-	runEventNames = strings.Fields("start end abort compact compacted pause resume close")
+	runEventNames = strings.Fields("start end abort compact compacted pause resume hold close")
 	refusals      = map[string]error{
 		"busy": ErrNotIdle, "paused!": ErrPaused, "closed!": ErrClosed, "never": errNever,
 	}
@@ -90,7 +90,7 @@ func TestRunStatesAreConsistent(t *testing.T) {
 	for s := range runState(runStates) {
 		name := stateNames[s]
 		isPaused := strings.HasSuffix(name, "+") || name == "paused" ||
-			name == "pausing" || name == "halting"
+			name == "pausing" || name == "held" || name == "halting"
 		if runShown[s] == "" {
 			t.Errorf("%s has no status for clients", name)
 		}

@@ -66,7 +66,7 @@ const (
 type outcome struct {
 	reason EndReason
 	err    *TurnError
-	paused bool
+	paused bool // the daemon ended while the turn was paused
 }
 
 // launchLocked starts a turn with the given messages. The caller flushes the journal.
@@ -138,6 +138,9 @@ func (s *Session) loop(t *turn) outcome {
 	t.started = s.opts.Starts.enter(t.ctx)
 	defer t.started()
 	for {
+		if s.hold(t) {
+			return outcome{reason: EndAborted, paused: true}
+		}
 		err := s.nextStep(t)
 		if refused := s.begin(t); refused != nil {
 			err = refused
@@ -145,6 +148,9 @@ func (s *Session) loop(t *turn) outcome {
 		if err != nil {
 			s.arrive(t) // the turn ends, and the messages of its step are kept
 			return s.failed(t, err)
+		}
+		if s.intercepted(t) {
+			continue
 		}
 		if out, end := s.boundary(t); end {
 			return out
@@ -264,8 +270,6 @@ func (s *Session) limitsLocked(t *turn) (outcome, bool) {
 	switch calls := l.maxModelCalls(); {
 	case t.ctx.Err() != nil:
 		return outcome{reason: EndAborted}, true
-	case s.state == runPausing:
-		return outcome{reason: EndAborted, paused: true}, true
 	case calls > 0 && t.sum.ModelCalls >= calls:
 		return outcome{reason: EndMaxModelCalls}, true
 	case l.Tokens > 0 && t.sum.Usage.Total >= l.Tokens, l.Cost > 0 && t.sum.Usage.Cost >= l.Cost:
@@ -309,6 +313,7 @@ func (s *Session) finish(t *turn, out outcome) *turn {
 func (s *Session) concludeLocked(t *turn, out outcome) {
 	s.pairTailLocked(t)
 	t.sum.Status, t.sum.EndReason, t.sum.Error = statusOf(out), out.reason, out.err
+	t.sum.Usage, s.unbilled = t.sum.Usage.Add(s.unbilled), message.Usage{}
 	switch {
 	case out.reason == EndAborted && !out.paused:
 		t.sum.AbortPhase = t.phase
@@ -323,9 +328,6 @@ func (s *Session) concludeLocked(t *turn, out outcome) {
 // endLocked closes the turn. Undelivered steers join the queue, and TurnCompleted is the turn's
 // last event. endLocked returns the next turn, or nil if none starts automatically.
 func (s *Session) endLocked(t *turn, out outcome) *turn {
-	if out.paused {
-		s.pause.held, s.pause.unsaid = true, t.options
-	}
 	if len(s.inbox.steers) > 0 {
 		for _, e := range s.inbox.steers {
 			s.board.undelivered(e.msg.ID)
@@ -346,12 +348,7 @@ func (s *Session) endLocked(t *turn, out outcome) *turn {
 	if goesOn {
 		next = s.nextLocked(t)
 	}
-	switch {
-	case next != nil:
-	// The session was resumed while the end of the paused turn was being stored.
-	case goesOn && s.resumedLocked():
-		s.goOnLocked()
-	default:
+	if next == nil {
 		s.changedLocked()
 	}
 	return next

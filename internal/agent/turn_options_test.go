@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
@@ -97,14 +98,10 @@ func TestOptionsOverPauseAndRestart(t *testing.T) {
 		<-started
 		_ = r.s.Pause()
 		goOn <- true
-		r.wait(acc.TurnID)
+		synctest.Wait()
 		_ = r.s.Resume()
-		turn, err := r.s.Continue()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.wait(turn)
-		eq(t, "options", strings.Join(*seen, " "), "a a a")
+		r.wait(acc.TurnID)
+		eq(t, "options", strings.Join(*seen, " "), "a a")
 		r.close()
 	})
 	bubble(t, func(t *testing.T) {

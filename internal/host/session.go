@@ -123,10 +123,11 @@ func (s *Session) Replay(
 	return s.feed.replay(to, items, since, pending)
 }
 
-// Busy reports whether a turn is running or waiting for the user.
+// Busy reports whether a turn is open or the context is being reduced. A turn is also open while it
+// waits for the user or for the end of a pause.
 func (s *Session) Busy() bool {
-	status := s.Engine.State().Status
-	return status == agent.SessionRunning || status == agent.SessionAwaiting
+	st := s.Engine.State()
+	return st.Status == agent.SessionRunning || st.TurnID != ""
 }
 
 // coming is a session whose engine may not exist yet. Methods may be called from any goroutine and

@@ -129,6 +129,9 @@ func (r *reader) closeTurn() {
 	if len(r.out.Interrupted) > 0 {
 		turn.AbortPhase = "tool_execution"
 	}
+	if r.out.Paused && len(r.out.Interrupted) == 0 {
+		turn.AbortPhase = "" // the turn waited for the end of the pause, and a resume continues it
+	}
 	r.out.InterruptedTurn = id
 	r.out.Turns = append(r.out.Turns, *turn)
 	r.repairs = append(r.repairs, agent.Record{Type: agent.RecordTurnEnd, Turn: turn,

@@ -331,7 +331,7 @@ func (t *Tool) background(a arguments, call *tool.Call, work job) (*tool.Result,
 		func(ctx context.Context, out io.Writer) (string, error) {
 			quiet := &tool.Call{ID: call.ID, ItemID: call.ItemID, SessionID: call.SessionID,
 				TurnID: call.TurnID, Name: call.Name, Cwd: call.Cwd,
-				Output: func(s string) { _, _ = io.WriteString(out, s) }}
+				Spent: call.Spent, Output: func(s string) { _, _ = io.WriteString(out, s) }}
 			res := work(ctx, quiet)
 			if res.IsError {
 				return "", fmt.Errorf("%s", res.Text)

@@ -42,7 +42,8 @@ type Call struct {
 	// History returns the session's stored history without its compactions. The tool must not
 	// change it.
 	History func() []*message.Message
-	// Spent adds the usage of a sub-agent to this turn and this session.
+	// Spent adds the usage of a sub-agent to this session, and to this turn or, if it has ended, to
+	// the next one. Background work may call it after the call has ended.
 	Spent func(message.Usage)
 }
 
