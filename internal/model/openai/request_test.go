@@ -358,6 +358,28 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// A cost that the provider reports is divided in proportion to the known prices or, if the prices
+// are unknown, to the tokens.
+func TestReportedCostIsDivided(t *testing.T) {
+	stream := events(`{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{`+
+		`"prompt_tokens":1000000,"completion_tokens":1000000,"cost":18.5,"prompt_tokens_details":{`+
+		`"cached_tokens":500000}}}`, "[DONE]")
+	for model, want := range map[string]message.Costs{
+		"gpt-4.1": {Input: 2, Output: 16, CacheRead: .5},
+		"unknown": {Input: 4.625, Output: 9.25, CacheRead: 4.625},
+	} {
+		reply := answer(t, openai.Options{Options: modelhttp.Options{Model: model}}, stream)
+		u := reply.Message.Usage
+		got := u.Costs
+		for _, d := range []float64{u.Cost - 18.5, got.Input - want.Input, got.Output - want.Output,
+			got.CacheRead - want.CacheRead, got.CacheWrite - want.CacheWrite} {
+			if d > 1e-9 || d < -1e-9 || u.CostEstimated {
+				t.Errorf("%s: %+v, estimated %v, want %+v", model, got, u.CostEstimated, want)
+			}
+		}
+	}
+}
+
 func TestContextWindow(t *testing.T) {
 	for model, want := range map[string]int{"gpt-4.1": 1047576, "gpt-4": 0, "gpt-3.5-turbo": 16385,
 		"gpt-4o-2024-08-06": 128000, "anthropic/claude-sonnet-4.5": 200000, "o1-preview": 200000,

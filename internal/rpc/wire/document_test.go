@@ -106,3 +106,35 @@ func TestListsAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// Every error code is in the table of the protocol page, and the page on troubleshooting says what
+// to do about it.
+func TestErrorCodesAreDocumented(t *testing.T) {
+	source, err := os.ReadFile("codes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := regexp.MustCompile(`(?m)^\tCode\w+ += (-?\d+)`)
+	codes := code.FindAllStringSubmatch(string(source), -1)
+	if len(codes) < 20 {
+		t.Errorf("only %d codes were found", len(codes))
+	}
+	for _, page := range []string{"reference/protocol/connection.md", "use/troubleshooting.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := map[string]bool{}
+		row := regexp.MustCompile(`(?m)^\| ((?:-?\d+(?:, )?)+) \|`)
+		for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+			for _, code := range strings.Split(m[1], ", ") {
+				listed[code] = true
+			}
+		}
+		for _, c := range codes {
+			if !listed[c[1]] {
+				t.Errorf("docs/%s does not list the error code %s", page, c[1])
+			}
+		}
+	}
+}
