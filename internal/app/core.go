@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/adrg/xdg"
 
@@ -69,6 +70,7 @@ type shared struct {
 	memory    *memory.Store
 	subagents *subagent.Tool
 	titles    *titles
+	calm      *calm
 	wrapChild func(agent.Options, subagent.Spawn) agent.Options // nil means no change
 }
 
@@ -182,6 +184,8 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	})
 	d.shared.titles = newTitles(d)
 	d.host.Clients().Watch(d.shared.titles.watch)
+	d.shared.calm = newCalm(debug.FreeOSMemory)
+	d.host.Clients().Watch(d.shared.calm.watch)
 	return nil
 }
 
@@ -286,6 +290,7 @@ func (d *daemon) close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		d.shared.calm.close()
 		d.shared.titles.close()
 		d.cleanup.close()
 		d.mcp.hub.Close()

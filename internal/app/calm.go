@@ -1,0 +1,76 @@
+package app
+
+import (
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// calmDelay is how long no turn must have run before a daemon returns memory. Most prompts that
+// follow an answer take longer to write. A program that sends prompts one after another never waits
+// this long, so it does not pay for the pages again.
+const calmDelay = 500 * time.Millisecond
+
+// calm returns memory that the heap no longer needs to the system after the last running turn. A
+// turn leaves garbage that the runtime would keep, because it collects a small heap only after
+// several MiB of new objects. The start of the daemon leaves too little: the collection itself
+// would touch more memory than it returns. calm is safe for concurrent use.
+type calm struct {
+	free func()
+
+	mu      sync.Mutex
+	running int         // turns
+	timer   *time.Timer // nil after close
+}
+
+func newCalm(free func()) *calm {
+	c := &calm{free: free}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timer = time.AfterFunc(calmDelay, c.due)
+	c.timer.Stop()
+	return c
+}
+
+// watch counts the running turns. It does not block.
+func (c *calm) watch(_ string, e agent.Event) {
+	switch e.(type) {
+	case agent.TurnStarted:
+		c.count(1)
+	case agent.TurnCompleted:
+		c.count(-1)
+	}
+}
+
+func (c *calm) count(turns int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running += turns
+	switch {
+	case c.timer == nil:
+	case c.running > 0:
+		c.timer.Stop()
+	default:
+		c.timer.Reset(calmDelay)
+	}
+}
+
+func (c *calm) due() {
+	c.mu.Lock()
+	begins := c.timer != nil && c.running == 0
+	c.mu.Unlock()
+	if begins {
+		c.free()
+	}
+}
+
+// close makes the daemon return no more memory.
+func (c *calm) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.timer = nil
+}

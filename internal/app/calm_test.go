@@ -1,0 +1,47 @@
+package app
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent"
+)
+
+// TestCalm checks that memory is returned after the last running turn, and not after the start,
+// during a turn, between turns that follow each other, or after the end.
+func TestCalm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var freed atomic.Int32
+		c := newCalm(func() { freed.Add(1) })
+		expect := func(when string, want int32) {
+			t.Helper()
+			synctest.Wait()
+			if freed := freed.Load(); freed != want {
+				t.Errorf("%s: memory was returned %d times, want %d", when, freed, want)
+			}
+		}
+		time.Sleep(2 * calmDelay)
+		expect("after the start", 0)
+		for range 3 {
+			c.watch("a", agent.TurnStarted{})
+			time.Sleep(calmDelay / 2)
+			c.watch("b", agent.TurnStarted{})
+			c.watch("a", agent.TurnCompleted{})
+			time.Sleep(2 * calmDelay)
+			c.watch("b", agent.ItemDelta{})
+			c.watch("b", agent.TurnCompleted{})
+			time.Sleep(calmDelay / 2)
+		}
+		expect("while turns follow each other", 0)
+		time.Sleep(5 * calmDelay)
+		expect("after the turns", 1)
+		c.watch("a", agent.TurnStarted{})
+		c.watch("a", agent.TurnCompleted{})
+		c.close()
+		c.watch("a", agent.TurnCompleted{})
+		time.Sleep(5 * calmDelay)
+		expect("after the end", 1)
+	})
+}
