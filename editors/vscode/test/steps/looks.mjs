@@ -74,12 +74,14 @@ const overflowing = (d) =>
     const wide = [...body.querySelectorAll('.diff')].filter(
       (node) => node.scrollWidth > node.clientWidth,
     );
-    const names = shown.filter(
-      (node) =>
-        node.matches('.tool-title .path > :last-child') &&
-        node.scrollWidth > node.clientWidth &&
-        node.previousSibling.clientWidth > 0,
-    );
+    const width = (node) => node.getBoundingClientRect().width;
+    const text = document.createRange();
+    const names = shown.filter((node) => {
+      if (!node.matches('.tool-title .path > :last-child')) return false;
+      text.selectNodeContents(node);
+      // A part of a pixel is enough for an ellipsis.
+      return width(text) > width(node) + 0.001 && width(node.previousSibling) > 1;
+    });
     const name = (node) =>
       `${node.tagName.toLowerCase()}.${node.className}: ${node.textContent.slice(0, 40)}`;
     const empty = shown.filter((node) => node.matches('.gauge') && /\b0 %/.test(node.textContent));
