@@ -123,6 +123,12 @@ func (e *sessionEnv) addUserChanges(shown map[string]any, p *workspace.Proposal)
 	}
 }
 
+// changedByUser reports whether the details contain changes of the user. In this case, the file does
+// not contain the proposed text.
+func changedByUser(shown map[string]any) bool {
+	return shown["changes"] != nil || shown["changesOmitted"] != nil
+}
+
 // saysUnchanged wraps the function do. If an edit is refused, the error then also says that nothing
 // was changed.
 func saysUnchanged(do run) run {
@@ -170,7 +176,8 @@ func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string,
 	s := strings.TrimRight(out.Text, "\n")
 	if summary = strings.TrimRight(summary, "\n"); summary != "" && out.Accepted+out.Pending > 0 {
 		head := "The proposed text:"
-		if out.Accepted == out.Total || p.Policy == workspace.Auto || p.Policy == workspace.Review {
+		if p.Policy == workspace.Auto || p.Policy == workspace.Review ||
+			out.Accepted == out.Total && !changedByUser(shown) {
 			head = ""
 		}
 		s = strings.TrimRight(s+"\n"+head, "\n") + "\n" + summary

@@ -26,13 +26,28 @@ local helps = {
   content_filter = { model },
 }
 
+--- Removes the advice about shell variables from an error about a key.
+---@param message string
+---@return string
+local function without_advice(message)
+  return (message:gsub('%s*%(check the API key.-%)', ''))
+end
+
+--- Describes an error that the setup received.
+---@param message string
+---@return string
+function M.setup_text(message)
+  message = without_advice(message)
+  return message:sub(1, 1):upper() .. message:sub(2)
+end
+
 --- Describes an error.
 ---@param err { kind?: string, message: string }
 ---@return string
 function M.text(err)
   local opening, message = openings[err.kind], err.message
   if err.kind == 'auth' then
-    message = message:gsub('%s*%(check the API key.-%)', '') -- it names a shell variable
+    message = without_advice(message)
     if message:find('^the API key of .+ is invalid') or message:find('^%S+ needs an API key') then
       return message:sub(1, 1):upper() .. message:sub(2)
     end

@@ -102,6 +102,12 @@ local function cost()
   return ('%%#AgentLspMeta#$%.4f '):format(usage.cost)
 end
 
+--- Returns the cost and the used share of the context.
+local function figures()
+  local left, right = cost(), gauge()
+  return left .. (left ~= '' and right ~= '' and '· ' or '') .. right
+end
+
 local status_groups =
   { running = 'AgentLspRunning', awaiting = 'AgentLspWaiting', paused = 'AgentLspWaiting' }
 
@@ -117,7 +123,7 @@ function M.winbar()
     (state.status == 'idle' and '○ ' or '● ') .. labels.status[state.status]
   )
   for _, win in ipairs(transcript.windows()) do
-    local width, rest = vim.api.nvim_win_get_width(win), cost() .. gauge()
+    local width, rest = vim.api.nvim_win_get_width(win), figures()
     for _, shorter in ipairs({ gauge(), '' }) do
       if width_of(status .. rest) > width then
         rest = shorter

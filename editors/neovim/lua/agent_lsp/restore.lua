@@ -216,13 +216,20 @@ function M.undo()
   end)
 end
 
---- Returns a checkpoint's list entry: its time, prompt, files and line counts.
+--- Returns a checkpoint's time, prompt, files and line counts.
 ---@param c agent_lsp.Checkpoint
-function M.entry(c)
-  local before = transcript.prompt(c.messageId) or c.messageId == '' and 'a restore'
+---@param limit? integer maximum length of the prompt
+local function heading(c, limit)
+  local before = transcript.prompt(c.messageId, limit) or c.messageId == '' and 'a restore'
   local prompt = before and ('  before: %s'):format(before) or ''
   local changes = ('%s  +%d -%d'):format(names(c.files), c.stat.added, c.stat.removed)
   return ('%s  %s%s'):format(render.day(c.createdAt), changes, prompt)
+end
+
+--- Returns a checkpoint's list entry with the beginning of the prompt.
+---@param c agent_lsp.Checkpoint
+function M.entry(c)
+  return heading(c)
 end
 
 local ns = vim.api.nvim_create_namespace('agent_lsp_restore')
@@ -247,7 +254,7 @@ end
 ---@param newer agent_lsp.Checkpoint[]
 ---@param diff string
 local function preview_text(c, newer, diff)
-  local lines = { (M.entry(c):gsub('^(%S+ %S+) +', '%1  ')), preview_keys(c), '' }
+  local lines = { (heading(c, 300):gsub('^(%S+ %S+) +', '%1  ')), preview_keys(c), '' }
   for _, other in ipairs(newer) do
     table.insert(lines, 'also undone: ' .. M.entry(other))
   end

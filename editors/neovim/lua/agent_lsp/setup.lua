@@ -4,6 +4,7 @@
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local defaults = require('agent_lsp.defaults')
+local failure = require('agent_lsp.failure')
 local log = require('agent_lsp.log')
 local models = require('agent_lsp.models')
 local transcript = require('agent_lsp.transcript')
@@ -46,7 +47,7 @@ local offers = {
   },
 }
 
-local choose_model
+local choose_model, enter_address
 local missing = false
 
 --- Removes the setup offer from the empty panel.
@@ -74,7 +75,7 @@ local function use(o, ref, ws, in_use)
     local problem = err or test and test.error or 'no answer'
     local choices = { 'Enter the key again', 'Choose another model', 'Use it anyway' }
     vim.ui.select(choices, {
-      prompt = ('The test call to %s failed: %s'):format(ref, problem),
+      prompt = ('The test call to %s failed: %s'):format(ref, failure.setup_text(problem)),
       kind = 'agent_lsp',
     }, function(_, n)
       if n == 1 then
@@ -94,20 +95,61 @@ local function belongs(o, m)
   return m.provider == o.name or vim.startswith(m.id, o.name .. '/')
 end
 
+--- Asks for the name of a model.
+local function enter_model(o, ws, prompt)
+  vim.ui.input({ prompt = prompt .. 'Model id: ' }, function(id)
+    if id and id ~= '' then
+      use(o, vim.startswith(id, o.name .. '/') and id or o.name .. '/' .. id, ws)
+    end
+  end)
+end
+
+--- Says why the provider's models could not be listed, and asks what to do.
+---@param o agent_lsp.Offer
+---@param ws agent_lsp.Workspace
+---@param problem string
+local function listing_failed(o, ws, problem)
+  local choices = {}
+  local function offer(text, act)
+    table.insert(choices, { text = text, act = act })
+  end
+  if o.variable or o.optional then
+    offer('Enter the key again', function()
+      M.enter_key(o, ws)
+    end)
+  end
+  if o.url then
+    offer('Enter another URL', function()
+      enter_address(o, ws)
+    end)
+  end
+  offer('Enter a model id', function()
+    enter_model(o, ws, '')
+  end)
+  vim.ui.select(choices, {
+    prompt = failure.setup_text(problem),
+    kind = 'agent_lsp',
+    format_item = function(choice)
+      return choice.text
+    end,
+  }, function(choice)
+    if choice then
+      choice.act()
+    end
+  end)
+end
+
 --- Lets the user choose one of the provider's models, or enter a name if the provider lists none.
 function choose_model(o, ws)
-  client.request('agent/models', {}, function(err, res)
+  client.request('agent/models', { provider = o.name }, function(err, res)
+    if err then
+      return listing_failed(o, ws, err)
+    end
     local list = vim.tbl_filter(function(m)
       return belongs(o, m)
-    end, res and res.models or {})
+    end, res.models)
     if #list == 0 then
-      local why = err and (' (%s)'):format(err) or ''
-      local prompt = ('%s lists no models%s. Model id: '):format(o.short or o.title, why)
-      return vim.ui.input({ prompt = prompt }, function(id)
-        if id and id ~= '' then
-          use(o, vim.startswith(id, o.name .. '/') and id or o.name .. '/' .. id, ws)
-        end
-      end)
+      return enter_model(o, ws, ('%s lists no models. '):format(o.short or o.title))
     end
     vim.ui.select(list, {
       prompt = 'Model from ' .. (o.short or o.title),
@@ -181,7 +223,7 @@ local function after_address(o, ws)
 end
 
 --- Asks for a provider's URL if the user may change it.
-local function enter_address(o, ws)
+function enter_address(o, ws)
   if not o.url then
     return after_address(o, ws)
   end

@@ -336,16 +336,18 @@ events.on('pending', function()
   end
 end)
 
---- Returns the beginning of a prompt for a list.
+--- Returns the beginning of a prompt in one line.
 ---@param id string the message's id
+---@param limit? integer maximum number of characters; the default suits a list
 ---@return string?
-function M.prompt(id)
+function M.prompt(id, limit)
   local item = items.by_id[id]
   if not item or item.data.type ~= 'userMessage' then
     return nil
   end
+  limit = limit or 60
   local line = render.line(item.text)
-  return vim.fn.strcharlen(line) > 60 and vim.fn.strcharpart(line, 0, 59) .. '…' or line
+  return vim.fn.strcharlen(line) > limit and vim.fn.strcharpart(line, 0, limit - 1) .. '…' or line
 end
 
 --- Reports whether the transcript has no messages yet.

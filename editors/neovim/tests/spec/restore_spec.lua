@@ -57,7 +57,8 @@ H.case('a checkpoint is chosen and restored', function()
       { text = 'Done.' },
     },
   })
-  vim.cmd('AgentPrompt first')
+  local first = 'first, with a prompt that is too long for one line of the list of checkpoints'
+  vim.cmd('AgentPrompt ' .. first)
   H.equal(H.turn().status, 'completed')
   vim.cmd('AgentPrompt second')
   H.equal(H.turn(2).status, 'completed')
@@ -68,7 +69,7 @@ H.case('a checkpoint is chosen and restored', function()
     return vim.bo.filetype == 'diff'
   end)
   local shown = table.concat(H.lines(), '\n')
-  H.matches(shown, 'before: first\nEnter restores')
+  H.matches(shown, 'before: ' .. first .. '\nEnter restores')
   H.matches(shown, '\nalso undone: .*before: second\n')
   H.matches(shown, '\n%-one\n%+two')
   H.equal(H.read(H.dir .. '/a.txt'), 'three\n', 'the preview restores nothing')
@@ -77,7 +78,7 @@ H.case('a checkpoint is chosen and restored', function()
     return H.read(H.dir .. '/a.txt') == 'one\n'
   end)
   H.matches(H.asked[1].items[1], 'a.txt  %+1 %-1  before: second$')
-  H.matches(H.asked[1].items[2], 'before: first$')
+  H.matches(H.asked[1].items[2], 'before: first, with .*…$')
   vim.cmd('AgentCheckpoints')
   H.wait('the choice', function()
     return H.asked[2]

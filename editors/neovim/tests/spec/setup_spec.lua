@@ -43,9 +43,9 @@ local function serve(models)
       end
       sock:read_stop()
       table.insert(requests, head)
-      if head:find('/models ', 1, true) then
+      if head:find('/models ', 1, true) and not requests.locked then
         return reply(sock, '200 OK', 'application/json', list)
-      elseif requests.refuse then
+      elseif requests.refuse or requests.locked then
         local problem = '{"error":{"message":"bad key"}}'
         return reply(sock, '401 Unauthorized', 'application/json', problem)
       end
@@ -278,6 +278,26 @@ H.case('a failed test call says why and offers the key again', function()
   H.matches(H.asked[4].text, 'The test call to custom/big%-chat failed: ')
   H.equal(H.asked[4].items[1], 'Enter the key again')
   H.equal(require('agent_lsp.config').stored().model, nil)
+end)
+
+H.case('if a key is refused, setup says so and asks for the key again', function()
+  start()
+  vim.env.AGENT_LSP_KEYRING = 'file'
+  require('agent_lsp').setup({ cmd = { H.bin }, settings = { provider = { probe = false } } })
+  local url, requests = serve()
+  local keys = { 'wrong', 'right' }
+  require('agent_lsp.setup').ask_secretly = function()
+    requests.locked = #keys == 2
+    return table.remove(keys, 1)
+  end
+  H.choose('Other URL', url, 'Enter the key again', 'big%-chat')
+  vim.cmd('AgentSetup')
+  told('custom/big-chat answered')
+  H.equal(H.asked[3].text, 'The API key of custom is invalid: bad key')
+  H.equal(H.asked[3].items, { 'Enter the key again', 'Enter another URL', 'Enter a model id' })
+  H.equal(#keys, 0)
+  vim.env.AGENT_LSP_KEYRING = nil
+  os.remove(vim.fn.stdpath('state') .. '/agent_lsp/defaults.json')
 end)
 
 H.case('a key that cannot be stored is reported; without a key nothing changes', function()
