@@ -52,7 +52,7 @@ var bans = []struct {
 		"paths and roots know neither documents nor proposals", []string{"internal/realpath"}},
 	{"internal/workspace/files", module + "internal",
 		"files and blobs know neither documents nor proposals",
-		[]string{"internal/workspace/path"}},
+		[]string{"internal/pause", "internal/workspace/path"}},
 	{"internal/workspace/readset", module + "internal",
 		"read records know neither documents nor proposals", []string{
 			"internal/workspace/edit", "internal/workspace/files", "internal/workspace/path"}},
