@@ -123,7 +123,7 @@ func (e *sessionEnv) addUserChanges(shown map[string]any, p *workspace.Proposal)
 	}
 }
 
-// changedByUser reports whether the details contain changes of the user. In this case, the file does
+// changedByUser reports whether the details contain changes by the user. If they do, the file does
 // not contain the proposed text.
 func changedByUser(shown map[string]any) bool {
 	return shown["changes"] != nil || shown["changesOmitted"] != nil

@@ -35,8 +35,8 @@ var CommandNames = []string{
 // ExecuteCommand serves clients that do not support agent/*. All commands use the current session.
 // agent.prompt answers when the prompt is accepted. The other commands answer when they are done.
 func (s *Features) ExecuteCommand(ctx context.Context, raw []byte) (any, error) {
-	// A prompt applies no edit. Its response must precede the turn's questions, because eglot drops a
-	// question that is open when the response arrives.
+	// A prompt applies no edit. Its response must precede the turn's questions, because eglot drops
+	// questions that are open when the response arrives.
 	prompt := conn.ObjectFrom(raw).String("command") == "agent.prompt"
 	if s.link.Client.Features.IdleChanges && !prompt {
 		return s.untilApplied(
