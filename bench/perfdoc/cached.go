@@ -8,8 +8,7 @@ import (
 // cached is the cost of a tool conversation over the Messages API.
 type cached struct {
 	Requests int
-	// Share is the share of the input of the third to the last request that was read from the
-	// cache.
+	// Share is the share of the input that was read from the cache, from the third request on.
 	Share  float64 `json:"share_pct"`
 	Billed int     // cost of the whole turn, in tokens of plain input
 }

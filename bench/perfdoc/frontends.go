@@ -18,8 +18,8 @@ type frontEndPair struct {
 }
 
 // inPairs contains the rows that consist of few large samples, such as complete groups. Load on the
-// machine changes these samples more than the protocol does, and lasts longer than one sample. Each
-// sample is therefore compared with its neighbor.
+// machine affects these samples more than the choice of protocol, and lasts longer than one sample.
+// Each sample is therefore compared with its neighbor.
 var inPairs = map[string]func(p *peer) []float64{
 	"added latency per delta, p99":      func(p *peer) []float64 { return p.DeltaP99s },
 	"10 parallel sessions: delta, p99":  func(p *peer) []float64 { return p.groupP99s(10) },

@@ -1,10 +1,10 @@
 // Command perfdoc writes docs/contribute/performance.md from the measurements of the benchmark. The
-// page contains one table with a target and a ratio for each figure, bars, and the figures that
-// missed their targets. All figures are measured.
+// page contains a table with a target and a ratio for each figure, a bar chart, and the figures
+// that missed their targets.
 //
 //	go run ./bench/perfdoc RESULTS.json [FRONTENDS.json ...] > docs/contribute/performance.md
 //
-// The optional further files contain results of runs with only agent-lsp's two front ends.
+// The FRONTENDS files contain results of runs with only agent-lsp's two front ends.
 package main
 
 import (
@@ -51,7 +51,7 @@ const (
 	ours   = "agentlsp"
 	acp    = "agentlsp-acp"
 	floor  = "refdaemon"
-	direct = "direct" // the benchmark reads the model server itself
+	direct = "direct" // the benchmark reads the model server without an agent
 )
 
 // results contains the part of results.json that the page shows.

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// alternate measures the timed rows of two programs in pairs of fresh processes, and plays one turn
-// of each program alternately. Load on the machine then affects both programs alike. Groups of
-// sessions alternate as a whole.
+// alternate measures the timed rows of two programs in pairs of fresh processes. The two processes
+// of a pair take turns, so that load on the machine affects both programs alike. In the measurement
+// of parallel sessions, whole groups take turns.
 func alternate(one, other *bench, pairs int) {
 	both := []*bench{one, other}
 	all := make([]samples, len(both))
@@ -37,25 +37,24 @@ func alternate(one, other *bench, pairs int) {
 		pairs)
 }
 
-// kinds are the kinds of turns that one process plays. Kinds that give one short figure per turn
-// are played more often, because the machine's noise is larger than the differences between
+// kinds are the kinds of turns that one process plays. Kinds that yield only one short time per
+// turn occur more often, because the machine's noise is larger than the difference between the
 // programs.
 var kinds = strings.Fields(
 	`prompt prompt read prompt shell read prompt abort burst prompt abort prompt shell burst prompt stream read prompt abort
 stream shell prompt abort burst stream prompt abort stream shell prompt abort prompt stream burst abort prompt stream read prompt abort prompt prompt`,
 )
 
-// pacedDeltas is the number of deltas of a paced stream. The streams are shorter and more numerous
-// than when a program is measured alone, so that the programs alternate at short intervals. The row
-// contains the median over the streams.
+// pacedDeltas is the number of deltas in a paced stream. The streams are shorter and more numerous
+// than when a program is measured alone, so that the programs alternate at short intervals.
 const pacedDeltas = 500
 
 // starts is the number of processes of each program that are started per pair to measure the start.
 const starts = 4
 
-// playPair starts both programs several times. Every process except the last one is measured only
-// for its start. The last processes play alternate turns. The program that goes first changes with
-// each pair, start and turn.
+// playPair starts both programs several times. The last process of each program plays the turns,
+// and the earlier processes only measure the start. The program that goes first changes with each
+// pair, start and turn.
 func playPair(both []*bench, all []samples, pair int) error {
 	for start := range starts - 1 {
 		for n := range both {

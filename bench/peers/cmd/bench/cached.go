@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Cached is the cost of a tool conversation over the Messages API. Token counts cover the third to
-// the last request.
+// Cached is the cost of a tool conversation over the Messages API. The token counts begin with the
+// third request.
 type Cached struct {
 	Requests int     `json:"requests"` // number of requests in the complete turn
 	Input    int     `json:"input"`    // tokens of all input
@@ -16,14 +16,14 @@ type Cached struct {
 	Write    int     `json:"write"`
 	Share    float64 `json:"share_pct"` // Read as a share of Input, in percent
 	// Billed is the cost of the complete turn, expressed in tokens of plain input. A token that is
-	// written to the cache costs as much as 1.25 tokens of plain input, and a token that is read
-	// from the cache costs as much as 0.1.
+	// written to the cache counts as 1.25 tokens, and a token that is read from the cache counts as
+	// 0.1.
 	Billed int `json:"billed"`
 }
 
-// cached plays the conversations of the Messages API. In one of them, a command prints the files,
-// so that each program gets the same results. In the other, the program's own tool reads the files,
-// so each program uses its own format of results.
+// cached plays two conversations over the Messages API. In the first one, a command prints the
+// files, so that each program gets the same results. In the second one, the program's own tool
+// reads the files, so the format of the results differs between programs.
 func (b *bench) cached(rounds int) {
 	if _, ok := b.p.(anthropicPeer); !ok || b.p.Name() == "refdaemon" {
 		return

@@ -11,15 +11,15 @@ import (
 )
 
 // SessionGroup contains the measurements of many parallel sessions in one process. All sessions
-// have the same paced stream. The total number of deltas per second is the same for groups of any
-// size.
+// receive the same paced stream. The total number of deltas per second does not depend on the size
+// of the group.
 type SessionGroup struct {
 	Sessions int   `json:"sessions"`
 	Latency  *Stat `json:"delta_latency_ms"`
-	// Time from sending the prompt to the first delta of its session.
+	// First is the time from sending the prompt to the first delta of its session.
 	First *Stat `json:"first_delta_ms"`
-	// Turn is the time from sending the prompt to the end of its turn. The spread shows the
-	// fairness.
+	// Turn is the time from sending the prompt to the end of its turn. The spread shows how evenly
+	// the sessions are served.
 	Turn    *Stat   `json:"turn_ms"`
 	Memory  *Memory `json:"memory"` // measured after the turns; the median over several groups
 	Missing int     `json:"missing_deltas"`
@@ -83,8 +83,8 @@ func (b *bench) group(home string, n int, s *groupSamples) error {
 	return nil
 }
 
-// gather opens the sessions and lets each one answer once, so that the measurement excludes the
-// start of a session.
+// gather opens n sessions and plays one short turn in each, so that the measurement excludes the
+// start of the sessions.
 func (b *bench) gather(c *Conn, n int) ([]*member, error) {
 	all := []*member{{id: c.session}}
 	for len(all) < n {
@@ -103,7 +103,7 @@ func (b *bench) gather(c *Conn, n int) ([]*member, error) {
 	return all, nil
 }
 
-// watch reads until each turn has ended.
+// watch reads messages until every turn has ended.
 func (b *bench) watch(c *Conn, all []*member, pending map[int]*member) error {
 	byID := map[string]*member{}
 	for _, m := range all {
@@ -198,7 +198,7 @@ func groups(times int, all ...*bench) {
 	for _, n := range groupSizes {
 		samples := make([]groupSamples, len(all))
 		for k := range times * len(all) {
-			i := (k + k/len(all)) % len(all) // the program that goes first changes
+			i := (k + k/len(all)) % len(all) // a different program goes first in each round
 			if b := all[i]; !single[b.p.Name()] {
 				if err := b.group(b.home(), n, &samples[i]); err != nil {
 					b.fail(fmt.Sprintf("%d sessions at once", n), err)

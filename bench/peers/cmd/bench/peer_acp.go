@@ -17,7 +17,7 @@ type acp struct {
 	name   string
 	find   func(p *acp, e *Env) (Info, error)
 	launch func(p *acp, e *Env, home string) (Launch, error)
-	auth   string // the method for authenticate, which is sent before session/new
+	auth   string // method of the authenticate request, which is sent before session/new
 	bin    string
 	node   string
 }

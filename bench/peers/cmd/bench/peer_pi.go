@@ -117,8 +117,8 @@ var (
 func (p *pi) Read(c *Conn, m Msg) Event {
 	switch {
 	case bytes.HasPrefix(m.Data, piUpdate):
-		// The event is the first field, or follows a short usage field. Older versions append the
-		// complete message so far, which is too long to search.
+		// The event is in the first field, or follows a short usage field. Older versions of pi
+		// then repeat the complete message so far, which is too long to search.
 		if i := bytes.Index(m.Data[:min(len(m.Data), 600)], piDelta); i >= 0 {
 			return Event{evDelta, textField(m.Data[i:], `"delta":"`)}
 		}

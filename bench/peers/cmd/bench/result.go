@@ -66,12 +66,12 @@ type Result struct {
 	FirstEverReadyMS float64 `json:"first_ever_ready_ms,omitempty"`
 	// ColdInit is the time from the start of the process to the response to initialize.
 	ColdInit *Stat `json:"cold_init_ms,omitempty"`
-	// Time from the start of the process until the session is usable.
+	// ColdReady is the time from the start of the process until the session is usable.
 	ColdReady *Stat `json:"cold_ready_ms,omitempty"`
-	// ColdFirstRequest is the time from sending the first prompt to the request at the model
-	// server.
+	// ColdFirstRequest is the time from sending the first prompt until the request arrives at the
+	// model server.
 	ColdFirstRequest *Stat `json:"cold_first_request_ms,omitempty"`
-	// Time from the start of the process to that request.
+	// SpawnToRequest is the time from the start of the process until the same request arrives.
 	SpawnToRequest *Stat `json:"spawn_to_request_ms,omitempty"`
 	// Exit is the time from closing stdin to the exit of the process. It is -1 if the process had
 	// to be killed.
@@ -112,7 +112,7 @@ type Result struct {
 
 	// BackgroundBusy is the load in percent of all cores in the 2 s before this peer was started.
 	BackgroundBusy float64 `json:"background_busy_pct"`
-	// Steal is the CPU time that the host took while this peer was measured.
+	// Steal is the share of CPU time, in percent, that the host took while this peer was measured.
 	Steal float64 `json:"steal_pct"`
 
 	ToolRead    *Stat  `json:"tool_read_ms,omitempty"`
@@ -125,14 +125,15 @@ type Result struct {
 	ToolSamples []string `json:"tool_result_samples,omitempty"`
 	ToolsWorked bool     `json:"tools_worked"`
 
-	// Time from sending the abort to the reported end of the turn.
+	// AbortDone is the time from sending the abort to the reported end of the turn.
 	AbortDone *Stat `json:"abort_done_ms,omitempty"`
 	// AbortGone is the time from sending the abort until the model server detects that the
 	// connection was closed.
 	AbortGone *Stat `json:"abort_gone_ms,omitempty"`
 
-	// These are conversations over the Messages API. CachedShow gives the same results to all
-	// programs. In the other one, each program reads files with its own tool.
+	// CachedShow and CachedRead are conversations over the Messages API. In CachedShow, all
+	// programs get the same tool results. In CachedRead, each program reads the files with its own
+	// tool.
 	CachedShow *Cached `json:"cached_show,omitempty"`
 	CachedRead *Cached `json:"cached_read,omitempty"`
 
@@ -149,7 +150,7 @@ type GrowthRow struct {
 	From    int     `json:"from"`
 	To      int     `json:"to"`
 	Request float64 `json:"request_ms"` // median time from sending the prompt to the request
-	// Median time from the model server's last byte to the reported end of the turn.
+	// Tail is the median time from the model server's last byte to the reported end of the turn.
 	Tail  float64 `json:"tail_ms"`
 	Bytes int     `json:"request_bytes"`
 }

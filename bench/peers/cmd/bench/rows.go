@@ -203,7 +203,7 @@ func (b *bench) conversation() (*conversation, error) {
 }
 
 // grow measures conversations with the given number of turns. times is the number of conversations
-// of each program. The programs alternate turn by turn.
+// that each program plays.
 func grow(times, turns int, all ...*bench) {
 	talks := make([][]*conversation, len(all))
 	for range times {
@@ -224,7 +224,7 @@ func grow(times, turns int, all ...*bench) {
 	}
 }
 
-// byTurns plays the last conversation of each program to its end.
+// byTurns plays the last conversation of each program. The programs alternate turn by turn.
 func byTurns(turns int, talks [][]*conversation) {
 	end := time.Now().Add(time.Duration(len(talks)) * 4 * time.Minute)
 	for i := 0; i < turns && time.Now().Before(end); i++ {
@@ -272,8 +272,8 @@ func (g *conversation) stop() {
 	g.c.Stop()
 }
 
-// stretches returns four ranges of equal length. It excludes the first turn, which includes
-// start-up work.
+// stretches returns the figures of up to four ranges of 20 turns. The ranges exclude the first
+// turn, which includes start-up work.
 func stretches(talks []*conversation) (rows []GrowthRow) {
 	n := len(talks[0].requests)
 	for _, g := range talks {

@@ -11,11 +11,12 @@ import (
 // sandboxer is a program that may have a sandbox for commands on Linux.
 type sandboxer interface{ sandboxes() bool }
 
-// thinking is the time for which the model waits before each reply in the measurement of sandboxed
-// commands. Real models need more time. A program may use this time to prepare the next sandbox.
+// thinking makes the model wait before each reply in the measurement of sandboxed commands. Real
+// models take longer. A program may use this time to prepare the next sandbox.
 const thinking = "delay_us=100000"
 
-// sandboxed measures the row of a command in the program's own sandbox, in a separate process.
+// sandboxed measures a command in the program's own sandbox, with a separate process of the
+// program.
 func (b *bench) sandboxed(home string) {
 	if p, ok := b.p.(sandboxer); !ok || !p.sandboxes() {
 		return
@@ -43,8 +44,8 @@ func (b *bench) sandboxed(home string) {
 	b.res.ToolSandboxed = stat(gaps)
 }
 
-// confined runs a command in the program that writes one file inside the workspace and one outside
-// it. Only the file in the workspace may exist afterwards.
+// confined lets the program run a command that writes one file inside the workspace and one
+// outside. Only the file inside may exist afterwards.
 func (b *bench) confined(c *Conn) error {
 	inside := filepath.Join(b.env.WS, "inside-"+b.p.Name())
 	outside := filepath.Join(b.env.Work, "outside-"+b.p.Name())

@@ -131,7 +131,7 @@ func (b *bench) follow(c *Conn, t *Turn, timeout, abortAfter time.Duration) erro
 				end = h[1]
 			}
 			if len(buf)-end > 21 {
-				end = len(buf) - 21 // the rest can contain at most the beginning of a token
+				end = len(buf) - 21 // 21 bytes can contain only the beginning of a token
 			}
 			buf = append(buf[:0], buf[end:]...)
 		}

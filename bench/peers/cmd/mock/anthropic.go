@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// This file implements the Messages API with the billing that Anthropic documents. If a request
-// begins with an earlier prefix that ended at a mark, it reads that prefix from the cache. It
-// writes the rest up to its own last mark. A mark searches back over 20 blocks. A token is four
-// bytes.
+// This file implements the Messages API with the billing that Anthropic documents. A prefix of the
+// request that ended at a mark in an earlier request is read from the cache. The input from there
+// to the last mark is written to the cache. To find a cached prefix, each mark and the 19 blocks
+// before it are checked. A token is four bytes.
 
 const (
 	maxMarks = 4
