@@ -24,7 +24,8 @@ type Input struct {
 	Messages []*message.Message
 	Target   int // tokens that the messages should use, according to Tokens
 	Limit    int // maximum number of tokens that they may use; 0 means Target
-	// Tokens of recent messages that summaries do not touch; 0 means a share of the target.
+	// Recent is the number of tokens of recent messages that summaries do not touch. 0 means a
+	// share of the target.
 	Recent int
 
 	// Pins maps the IDs of messages to whether the messages are pinned now. It overrides the mark
@@ -155,7 +156,7 @@ func Fit(ctx context.Context, in Input, ladder []Reducer) (Result, error) {
 
 var errBroken = errors.New("it broke the pairing of calls and results, or lost messages that must be kept")
 
-// apply runs one reducer and checks the rules that apply to all of them.
+// apply runs one reducer and checks that it obeyed the rules for all reducers.
 func apply(ctx context.Context, r Reducer, in *Input) (out []*message.Message, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -169,7 +170,7 @@ func apply(ctx context.Context, r Reducer, in *Input) (out []*message.Message, e
 	return out, err
 }
 
-// keepsAll reports whether out still contains every message that must stay.
+// keepsAll reports whether out still contains every pinned message and the last user message.
 func (in *Input) keepsAll(out []*message.Message) bool {
 	have := make(map[string]bool, len(out))
 	for _, m := range out {

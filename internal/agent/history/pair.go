@@ -16,8 +16,8 @@ func Paired(msgs []*message.Message) bool {
 	return n == len(msgs) && !open
 }
 
-// PairedPrefix returns the number of leading messages that are paired. open reports whether the
-// next message has calls that are still unanswered because a turn is running.
+// PairedPrefix returns the number of leading messages that are paired. open reports whether msgs
+// ends before each call of its last assistant message has a result, because a turn is running.
 func PairedPrefix(msgs []*message.Message) (n int, open bool) {
 	for i := 0; i < len(msgs); {
 		m := msgs[i]

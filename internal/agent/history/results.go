@@ -12,19 +12,19 @@ import (
 
 // Thresholds of the reducers that shorten tool results.
 const (
-	keepReads    = 5    // distinct reads of one file that are kept
-	keepOutputs  = 10   // distinct outputs of one command that are kept
-	maskBytes    = 3000 // a result that the model has used is masked beyond this size
-	maskKeep     = 5    // the newest results are never masked
-	trimRunes    = 4000 // a result beyond this size is cut
+	keepReads    = 5    // number of distinct reads of one file to keep
+	keepOutputs  = 10   // number of distinct outputs of one command to keep
+	maskBytes    = 3000 // size above which a result that the model has used is masked
+	maskKeep     = 5    // number of newest results that are never masked
+	trimRunes    = 4000 // length above which a result is cut
 	trimHead     = 1200
 	trimTail     = 800
-	trimKeep     = 4    // the newest results are not cut
-	argBytes     = 2000 // a string argument of an old call beyond this size is cut
+	trimKeep     = 4    // number of newest results that are never cut
+	argBytes     = 2000 // size above which the arguments of an old call are cut
 	markerTokens = 24   // size of a marker; smaller texts are not worth replacing
 )
 
-// edit tracks a reducer that replaces single messages, oldest first.
+// edit tracks the progress of a reducer that replaces single messages, oldest first.
 type edit struct {
 	msgs   []*message.Message
 	total  int

@@ -30,8 +30,10 @@ var ErrTooLong = errors.New("the text to summarize does not fit the model's wind
 
 // Limits of summaries.
 const (
-	summaryTries     = 3    // maximum number of attempts, each with a fifth less history
-	summaryMaxTokens = 4096 // limit for the reply, and at most a quarter of the target
+	summaryTries = 3 // maximum number of attempts, each with a fifth less history
+	// summaryMaxTokens limits the tokens of the reply, which is also limited to a quarter of the
+	// target.
+	summaryMaxTokens = 4096
 	transcriptArg    = 97   // bytes of an argument's value in the transcript
 	transcriptResult = 497  // bytes of a result in the transcript
 	transcriptText   = 4000 // bytes of other text in the transcript

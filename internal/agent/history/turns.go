@@ -20,7 +20,7 @@ const (
 	recentMax      = 20000
 	summaryAsked   = 300 // runes of the prompt in a turn's summary
 	summaryAnswer  = 250 // runes of the answer in a turn's summary
-	summaryFiles   = 3   // number of files that a summary names; it only counts the others
+	summaryFiles   = 3   // number of files that a summary names; other files are only counted
 	importanceHead = 3   // units at the beginning that importance keeps
 	importanceTail = 24  // messages at the end that importance keeps
 )
