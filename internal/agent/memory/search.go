@@ -161,8 +161,9 @@ func segmented(text string) string {
 }
 
 // textRank returns IDs from the full-text index, best first. It searches for memories that contain
-// all words except very common ones. If it finds too few, it searches for memories that contain any
-// of the words, and then for memories with words that start with one of them.
+// all words except very common ones. If it finds fewer than q.TopK, it also searches for memories
+// that contain any of the words. If there are still none, it searches for memories with words that
+// start with one of them.
 func textRank(ctx context.Context, db *sql.DB, terms []string, q Query, f filter) ([]int64, error) {
 	if len(terms) == 0 {
 		return nil, nil
@@ -229,7 +230,7 @@ func match(ctx context.Context, db *sql.DB, expression, order string, topK int,
 }
 
 // merge combines rankings. A high rank in either ranking results in a high rank in the combined
-// one. The scores are scaled so that the first result of every ranking has 1.
+// one. The scores are scaled so that a memory that is first in every ranking has a score of 1.
 func merge(topK int, rankings ...[]int64) ([]int64, []float64) {
 	score := map[int64]float64{}
 	used := 0

@@ -57,8 +57,9 @@ type Memory struct {
 
 // Saved is the result of saving a memory.
 type Saved struct {
-	Key string // the key under which it is found
-	// The key of an existing memory with the same content; "" if the content is new.
+	Key string // the key under which the memory is saved
+	// Duplicate is the key of an existing memory with the same content, or "" if the content is
+	// new.
 	Duplicate string
 }
 

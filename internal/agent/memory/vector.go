@@ -14,7 +14,7 @@ import (
 
 const (
 	// embedTimeout is the time limit for one call of the embedding function. If the function fails,
-	// memory works without it.
+	// the store works without embeddings.
 	embedTimeout = 5 * time.Second
 	// twinCosine is the minimum similarity at which two memories are treated as having the same
 	// meaning.
@@ -52,7 +52,7 @@ func (s *Store) embed(ctx context.Context, text string) embedding {
 }
 
 // pack encodes a unit vector with eight bits per component, preceded by its scale. This takes a
-// quarter of the space and is precise enough for ranking.
+// quarter of the space of float32 components and is precise enough for ranking.
 func pack(v []float32) []byte {
 	var norm, most float64
 	for _, x := range v {
@@ -83,8 +83,8 @@ func cosine(a, b []byte) float64 {
 	return float64(sum) * scale(a) * scale(b)
 }
 
-// dot returns the dot product of two vectors of signed bytes. An int32 can hold 127 * 127 * 100,000
-// dimensions. Processing eight components at a time halves the time.
+// dot returns the dot product of two vectors of signed bytes. An int32 is large enough for 100,000
+// dimensions (127 * 127 * 100,000). Processing eight components at a time halves the time.
 func dot(x, y []byte) int32 {
 	var a, b int32
 	for len(x) >= 8 && len(y) >= 8 {
