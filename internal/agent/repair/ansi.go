@@ -77,7 +77,7 @@ func csiLen(s string) int {
 const maxString = 4096
 
 // stringLen returns the length of a string sequence up to BEL or ST, or 0 if neither follows. clear
-// is the offset at which it starts searching for them.
+// is the offset at which the search starts.
 func stringLen(s string, clear int) int {
 	for i := clear; i < len(s) && i < maxString; i++ {
 		if s[i] == 0x07 {

@@ -121,7 +121,8 @@ func (p *parser) barePairs() bool {
 }
 
 // rest reports whether the text after the document is harmless. It is harmless if it consists of
-// superfluous closing brackets or repeats the document.
+// superfluous closing brackets, repeats the document, or begins with a closing tag or a special
+// token.
 func (p *parser) rest() bool {
 	tail := strings.TrimSpace(p.s[p.i:])
 	tail = strings.TrimSpace(strings.TrimLeft(tail, "}];,` \t\r\n"))
@@ -388,7 +389,7 @@ func (p *parser) escape() {
 		p.out = append(p.out, c)
 	case '\n':
 		p.out = append(p.out, `\n`...)
-	default: // an example is \d in a regular expression
+	default: // for example, \d in a regular expression
 		p.out = append(p.out, `\\`...)
 		p.i++
 		return

@@ -77,7 +77,7 @@ func (s *scanner) jsonAt(start, end int) {
 	low := lineStart(s.text, start)
 	name := strings.TrimPrefix(strings.TrimSpace(s.text[low:start]), "call:")
 	name = strings.TrimSpace(strings.TrimSuffix(name, ":"))
-	if name == "" || knownName(name, s.known) == "" { // calls must begin the line
+	if name == "" || knownName(name, s.known) == "" { // the tool's name must begin the line
 		return
 	}
 	s.try()
@@ -149,7 +149,7 @@ func (s *scanner) line(at, end int) {
 	}
 }
 
-// argsBelow finds the arguments in the lines below line i.
+// argsBelow finds the arguments in the lines after offset i.
 func (s *scanner) argsBelow(i int) (start, end int, ok bool) {
 	for range maxArgsDistance {
 		nl := strings.IndexByte(s.text[i:], '\n')

@@ -14,7 +14,9 @@ import (
 type Report struct {
 	Repaired int // calls whose arguments, name or ID were repaired
 	Dropped  int // calls that repeat the ID, name and arguments of another call
-	Stripped int // calls that were cut off at the end of the output
+	// Stripped is the number of incomplete calls that were removed, because the reply reached the
+	// output limit.
+	Stripped int
 	FromText int // calls found in the text
 }
 
@@ -46,7 +48,7 @@ func Normalize(msg *message.Message, known []string, o Options) (*message.Messag
 type normalizer struct {
 	o       Options
 	known   []string
-	seen    map[string]string // ID to name and arguments
+	seen    map[string]string // maps the ID of a call to its name and arguments
 	report  Report
 	changed bool
 }
@@ -123,7 +125,7 @@ func (n *normalizer) keep(c *message.ToolCall, cutOff bool) bool {
 	was := *c
 	c.Name = n.name(c.Name)
 	if cutOff && (c.Raw != "" || c.Name == "" ||
-		len(c.Args) <= 2) { // complete arguments cannot be distinguished from missing ones
+		len(c.Args) <= 2) { // an empty object may stand for arguments that were cut off
 		n.report.Stripped++
 		return false
 	}

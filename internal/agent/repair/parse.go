@@ -46,7 +46,7 @@ func parseCalls(text string, known []string, newID func() string) ([]*message.To
 	return calls, cut(text, found)
 }
 
-// markers lists strings. Text that contains a call contains at least one of them.
+// markers are strings that occur in calls. Every text with a call contains at least one of them.
 var markers = []string{"{", "<function", "<tool", "<invoke", "[TOOL_CALLS]", "<|python_tag|>",
 	"<|tool_call", "<｜tool", "name:", "tool:", "function:"}
 
@@ -287,8 +287,8 @@ func (s *scanner) accepted() []found {
 	return list
 }
 
-// isFiller reports whether text has no content, which means that it consists only of white space,
-// closing tags and special tokens.
+// isFiller reports whether text has no content. Such text consists only of white space, closing
+// tags, special tokens, backticks and closing brackets.
 func isFiller(text string) bool {
 	text = strings.TrimSpace(text)
 	for len(text) > 0 {

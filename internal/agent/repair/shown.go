@@ -37,7 +37,7 @@ func (s *Shown) Add(piece string) string {
 	return piece
 }
 
-// End returns the rest of the block without its calls.
+// End returns the remaining text of the block without its calls.
 func (s *Shown) End() string {
 	rest := ""
 	if s.ansi != nil {
@@ -56,7 +56,7 @@ type callGate struct {
 	shown strings.Builder // the released text
 	held  string          // text that is not released yet
 	fence bool            // whether the line is in a code block that contains no calls
-	shut  bool            // a call may have begun, so the rest waits for the end
+	shut  bool            // a call may have begun, so held is not released before the end
 	mid   bool            // the beginning of the line in held has been released
 }
 
@@ -114,7 +114,7 @@ const callBytes = "{[<`"
 // partial returns the length of the part of an incomplete line that cannot belong to a call.
 func (g *callGate) partial(line string) int {
 	word := strings.TrimLeft(line, " \t-*\n\r")
-	if !g.mid { // the first word decides: a tool, a key such as "name:", or a fence
+	if !g.mid { // the first word may be a tool, a key such as "name:", or a fence
 		end := strings.IndexAny(word, " \t")
 		if end <= 0 || strings.HasPrefix(word, "`") || g.fence {
 			return 0

@@ -11,7 +11,8 @@ import (
 // between them is parsed.
 type tagForm struct {
 	open string
-	// The first of these ends the form; empty means the next opening tag or the end of the text.
+	// close contains the closing tags. The first one found ends the form. Without one, the form
+	// ends at the next opening tag or at the end of the text.
 	close []string
 	read  func(name, body string) []parsed
 	named bool // whether the opening tag continues with a name up to ">"
@@ -226,8 +227,8 @@ func taggedParameters(body string) (json.RawMessage, bool) {
 	return append(out, '}'), true
 }
 
-// tagValue converts a parameter's value. A JSON scalar, list or object on one line keeps its type.
-// Everything else is a string, including text of several lines, such as a file's content.
+// tagValue converts a parameter's value. A number, Boolean, null, list or object on one line keeps
+// its type. Everything else is a string, including text of several lines, such as a file's content.
 func tagValue(value string) json.RawMessage {
 	trimmed := strings.TrimSpace(value)
 	if trimmed != "" && !strings.ContainsAny(trimmed, "\n") && trimmed[0] != '"' &&
@@ -332,7 +333,7 @@ func readKimi(_, body string) []parsed {
 	return []parsed{withArgs(name, args)}
 }
 
-// readDeepSeek reads function<｜tool▁sep｜>NAME and a fenced object.
+// readDeepSeek parses function<｜tool▁sep｜>NAME and a fenced object.
 func readDeepSeek(_, body string) []parsed {
 	first, rest, ok := strings.Cut(body, "<｜tool▁sep｜>")
 	if !ok {

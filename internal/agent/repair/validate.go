@@ -32,9 +32,9 @@ const (
 
 // The thresholds of the validator.
 const (
-	tentativeWords   = 40 // a planning note has fewer words than this
+	tentativeWords   = 40 // a reply that only announces the next step has fewer words than this
 	repetitiveWords  = 10 // minimum number of words in each reply for a comparison by overlap
-	repetitiveShare  = .8 // share of the shorter reply's words that both have in common
+	repetitiveShare  = .8 // share of the shorter reply's words that must occur in both replies
 	reasoningRunes   = 5
 	reasoningVisible = 2 // a reply that is only reasoning has fewer visible words than this
 )
@@ -77,9 +77,9 @@ const (
 	NudgeFilter     = "The provider's content filter stopped your previous response. Rephrase it."
 )
 
-// Validate checks a reply that ended normally and has no tool calls. If it returns a nudge, the
-// caller sends the reply back with it, once. The verdict Blank without a nudge means that the
-// budget is used up and the reply is an error.
+// Validate checks a reply that ended normally and has no tool calls. If Validate returns a nudge,
+// the caller sends the reply and the nudge to the model, once. The verdict Blank without a nudge
+// means that the budget is used up and the reply is an error.
 func Validate(a Answer, b *Budget, o Options) (Verdict, string) {
 	if len(a.Message.ToolCalls()) > 0 {
 		return Accept, ""
