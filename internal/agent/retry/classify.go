@@ -18,9 +18,9 @@ const maxMessage = 600
 
 // Classify converts a failed model call to a typed error. It uses the HTTP status (0: no response),
 // the headers, the body (or a stream's error event) and the transport's error. An error that is
-// already typed is returned unchanged. Otherwise Classify uses, in this order, the type, the
-// machine-readable code in the body, the text if it is more specific than the status, the status,
-// and the text alone. If none of them explains the error, it is Transient.
+// already typed is returned unchanged. Otherwise Classify uses, in this order, the code or type in
+// the body, the status (and the text if the status has several meanings), the type of the
+// transport's error, and the text alone. If none of them explains the error, it is Transient.
 func Classify(status int, header map[string][]string, body []byte, err error) *Error {
 	if e := As(err); e != nil {
 		return e
@@ -38,7 +38,8 @@ func Classify(status int, header map[string][]string, body []byte, err error) *E
 	e.Kind = e.classify(d, strings.ToLower(text+" "+d.Code+" "+d.Type), err)
 	if e.Kind == ContextOverflow {
 		if e.Window = windowIn(text); e.Window == 0 {
-			e.Window = windowIn(string(body)) // some servers report it outside the message
+			// Some servers report the window outside the message.
+			e.Window = windowIn(string(body))
 		}
 	}
 	e.Hint = Hint(e.Kind)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Kind is the class of a failed model call, as on the wire (protocol 9.3).
+// Kind is the class of a failed model call, as on the wire (section 9.3 of
+// docs/reference/protocol/types.md).
 type Kind string
 
 // The kinds.
@@ -26,8 +27,8 @@ const (
 	Script          Kind = "script"
 )
 
-// Error is a typed failure of a model call. Message explains what was wrong and what to do.
-// It never contains a secret.
+// Error is a typed failure of a model call. Message explains what was wrong and never contains a
+// secret.
 type Error struct {
 	Kind       Kind
 	Status     int           // HTTP status, 0 if there was no response

@@ -1,6 +1,6 @@
 package retry
 
-// Hint returns what the user can do about an error of the kind, or "".
+// Hint returns what the user can do about an error of kind k, or "".
 func Hint(k Kind) string { return hints[k] }
 
 var hints = map[Kind]string{
