@@ -57,7 +57,7 @@ func (d *durable) request(file *os.File, at int64, data []byte) {
 }
 
 // work syncs until all data is on disk or a sync fails. After a failure, wait tries to sync the
-// rest.
+// remaining data.
 func (d *durable) work() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,8 +67,8 @@ func (d *durable) work() {
 	d.change.Broadcast()
 }
 
-// wait returns when all data that was requested earlier is on disk. If it cannot be synced, it
-// returns the reason.
+// wait returns when all data whose sync was requested earlier is on disk. If it cannot be synced,
+// it returns the reason.
 func (d *durable) wait() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

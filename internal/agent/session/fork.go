@@ -68,8 +68,8 @@ func placesOf(items []Item, ms []*message.Message) []int {
 	return places
 }
 
-// cutAt returns the number of messages in a history that ends with message i. It never separates a
-// reply from its results.
+// cutAt returns the number of messages in a history that ends with message i or, if before is set,
+// just before message i. It never separates a reply from its results.
 func cutAt(ms []*message.Message, i int, before bool) int {
 	if before {
 		for i > 0 && ms[i].Role == message.RoleTool {
@@ -131,7 +131,7 @@ func (l *Library) write(meta Meta, c content) (*Session, error) {
 		d, _ := storeItem(it, known)
 		r, err := newRecord(RecordItem, it.Item.CreatedAt, d)
 		if err != nil {
-			continue // an item is only for display
+			continue // skip the item, which is only for display
 		}
 		records = append(records, r)
 	}

@@ -30,10 +30,10 @@ func (l *Library) beingMade(e Entry) bool {
 	return err != nil || time.Since(info.ModTime()) < makingTime
 }
 
-// GC deletes sessions that are older than the retention allows, and empty sessions that are older
-// than EmptyAge. It then deletes the oldest sessions until the rest fits. It keeps sessions that
-// are listed in Keep, open here, or being written by another process. It returns the IDs of the
-// deleted sessions. An error in one session does not stop GC.
+// GC deletes sessions that are older than MaxAge, and empty sessions that are older than EmptyAge.
+// It also deletes sessions that exceed MaxBytes together with the newer ones that it keeps. It
+// keeps sessions that are listed in Keep, open in this process, or being written by another
+// process. It returns the IDs of the deleted sessions. An error in one session does not stop GC.
 func (l *Library) GC(r Retention) ([]string, error) {
 	all, err := l.entries()
 	if err != nil {

@@ -191,7 +191,7 @@ func (c *chatMessage) message() (*message.Message, error) {
 }
 
 // textOf returns the text of a message's content. The content is a string, null, or a list of
-// parts. Only the text parts are used.
+// parts. A part without text becomes a note such as "[image_url omitted]".
 func textOf(raw json.RawMessage) (string, error) {
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {

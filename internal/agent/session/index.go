@@ -155,7 +155,8 @@ func (l *Library) scanLog(state *logState, from, to int64) (int64, error) {
 	}
 }
 
-// readLine returns the next complete line. For a line that is too long, it returns only the length.
+// readLine returns the next complete line and its length n. A line that is longer than maxLine is
+// returned incomplete.
 func readLine(r *bufio.Reader) (line []byte, n int, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

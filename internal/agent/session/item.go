@@ -86,7 +86,8 @@ func storeItem(it Item, in messages) (d itemData, found bool) {
 	return itemData{Seq: it.Seq, TurnID: it.TurnID, Item: s}, found
 }
 
-// refer replaces the item's text with a reference to m if m contains the text.
+// refer replaces the item's text with a reference to m if m contains the text. It returns false if
+// m is nil.
 func (s *storedItem) refer(m *message.Message, text string) bool {
 	if m == nil {
 		return false
@@ -102,7 +103,8 @@ func (s *storedItem) refer(m *message.Message, text string) bool {
 	return true
 }
 
-// referCall replaces a call's result and arguments with references if messages contain them.
+// referCall replaces a call's result and arguments with references if messages contain them. It
+// returns false if the message with the result is not found.
 func (s *storedItem) referCall(in messages) bool {
 	c := s.Call
 	if m := in.byID(s.MessageID); m != nil {
@@ -191,8 +193,8 @@ func shownText(typ agent.ItemType, m *message.Message) string {
 	return b.String()
 }
 
-// recentMessages is the number of recent messages in memory. The text of items is looked up in
-// them.
+// recentMessages is the number of recent messages that are kept in memory to look up the text of
+// items.
 const recentMessages = 128
 
 // recent contains the last messages of a session.

@@ -65,8 +65,8 @@ func (s *Session) itemRefs(since uint64) (refs []itemRef, pending []itemData, in
 	return refs, pending, in
 }
 
-// itemReader reads items, and the messages that they show, from a log. Adjacent items often show
-// the same message.
+// itemReader reads items, and the messages that they show, from a log. It keeps the last message,
+// because adjacent items often show the same one.
 type itemReader struct {
 	file  io.ReaderAt
 	nodes []node

@@ -34,8 +34,8 @@ type Options struct {
 	Redact func([]byte) []byte
 	// Cwd is the working directory of imported sessions.
 	Cwd string
-	// PendingProposal returns the ID of the proposal that belongs to a call's item and has survived
-	// the process, or "". If it is nil, there are no such proposals.
+	// PendingProposal returns the ID of the proposal that belongs to a call's item and still exists
+	// after a restart, or "". If it is nil, there are no such proposals.
 	PendingProposal func(sessionID, itemID string) string
 	// Spare is the folder for new sessions while the library's own folder cannot be written. ""
 	// means that there is none.
@@ -61,7 +61,7 @@ type Library struct {
 	mu    sync.Mutex
 	open  map[string]*Session
 	cache map[string]cached
-	spare map[string]error // reason why a session is in the spare folder, by ID
+	spare map[string]error // reason why a session is in the spare folder, by session ID
 }
 
 // cached is a list entry, together with the state of the log from which it was read.
@@ -159,7 +159,7 @@ func (l *Library) Create(meta Meta) (*Session, error) {
 	}
 	s := &Session{lib: l, id: meta.ID, file: f, log: newLogState(meta.ID)}
 	s.publish()
-	l.keep(s) // before the session is listed, so that GC finds it open and keeps it
+	l.keep(s) // before the session is listed, so that GC keeps it as an open session
 	header, err := newRecord(RecordHeader, meta.CreatedAt, meta)
 	if err == nil {
 		err = s.Append(header)
@@ -187,7 +187,7 @@ func (l *Library) forget(s *Session) {
 	}
 }
 
-// InUse returns the IDs of the sessions that are open here, in no particular order.
+// InUse returns the IDs of the sessions that are open in this process, in no particular order.
 func (l *Library) InUse() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,7 +31,7 @@ type Loaded struct {
 	Pins     []agent.PinChange
 	Queue    []agent.QueueEntry
 	Config   json.RawMessage
-	// At least the last MaxTurns ended turns, including a turn that a crash ended.
+	// Turns contains at least the last MaxTurns ended turns, including a turn that a crash ended.
 	Turns       []agent.Turn
 	Interrupted []Interrupted // calls without a result because of a crash
 	Paused      bool
@@ -75,8 +75,8 @@ func (p Problem) String() string {
 }
 
 // Load reads a session and opens it. It does not write, so it can also read a session that another
-// process is writing. Loading a session that is open here returns the same Session, which must be
-// idle.
+// process is writing. Loading a session that is open in this process returns the same Session,
+// which must be idle.
 func (l *Library) Load(id string) (*Loaded, error) {
 	if s := l.opened(id); s != nil {
 		return s.reload()
@@ -88,7 +88,7 @@ func (l *Library) Load(id string) (*Loaded, error) {
 	return in, err
 }
 
-// stored reads a session that is not open here. The caller owns the Session.
+// stored reads a session that is not open in this process. The caller owns the Session.
 func (l *Library) stored(id string) (*Loaded, error) {
 	r, err := l.read(id)
 	if err != nil {
@@ -105,7 +105,8 @@ func (l *Library) stored(id string) (*Loaded, error) {
 	return r.out, nil
 }
 
-// reload reads an open session's log again without changing the Session.
+// reload reads an open session's log again. It updates the Session only if another process has
+// written to the log.
 func (s *Session) reload() (*Loaded, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +185,8 @@ func (l *Library) readLog(id string) ([]byte, error) {
 	return data, nil
 }
 
-// lines processes each line. It returns an error only if nothing can be read from the log.
+// lines processes each line. It returns an error if the log has a newer format or contains no
+// complete line.
 func (r *reader) lines(data []byte) error {
 	for n, off := 1, 0; off < len(data); n++ {
 		line, whole := data[off:], false

@@ -37,7 +37,8 @@ type Entry struct {
 // maxEntryConfig is the maximum size, in bytes, of the configuration in a list entry.
 const maxEntryConfig = 16 << 10
 
-// Empty reports whether the session has no messages. An empty session may have a configuration.
+// Empty reports whether the session has no messages, no title and no damaged lines, and is not a
+// fork. An empty session may have a configuration.
 func (e *Entry) Empty() bool {
 	return e.Messages == 0 && e.Title == "" && e.ForkOf == "" && e.Damaged == 0
 }

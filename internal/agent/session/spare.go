@@ -54,8 +54,8 @@ func (l *Library) spareFiles() []os.DirEntry {
 	return files
 }
 
-// If the session is not stored in the library's own folder, Elsewhere returns the file in which it
-// is stored, and the reason. Such a session is not listed later.
+// Elsewhere returns the file and the reason if the session is not stored in the library's own
+// folder. Otherwise it returns "" and nil. A session that is stored elsewhere is not listed later.
 func (s *Session) Elsewhere() (path string, why error) {
 	s.lib.mu.Lock()
 	why = s.lib.spare[s.id]
