@@ -52,7 +52,7 @@ func frontMatter(data []byte) (head, body []byte, ok bool) {
 	return head, body, found
 }
 
-// toolList is a YAML list, or a string of words, which other clients write.
+// toolList is a YAML list, or a string of words, which other coding agents use.
 type toolList []string
 
 // UnmarshalYAML accepts both forms.

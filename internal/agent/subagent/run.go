@@ -117,7 +117,8 @@ func withError(out outcome, turn agent.Turn) outcome {
 	return out
 }
 
-// forward shows the child's items below the call, and its steps as progress of a background job.
+// forward shows the child's items below the call. In a background job, it prints the child's
+// completed calls as progress instead.
 func (c *child) forward(call *tool.Call, e agent.Event) {
 	if call.Nested != nil {
 		call.Nested(e)
@@ -224,7 +225,8 @@ func details(out []outcome) json.RawMessage {
 	return b
 }
 
-// abortable returns a job that ends when its call is aborted, including tasks that have not begun.
+// abortable wraps a job so that aborting its call ends the job. Tasks that have not begun then do
+// not start.
 func (t *Tool) abortable(do job) job {
 	return func(ctx context.Context, call *tool.Call) *tool.Result {
 		ctx, cancel := context.WithCancel(ctx)
@@ -320,10 +322,10 @@ func (t *Tool) Steer(itemID string,
 }
 
 // Abort ends the work of a call, starting with the sub-agents that are running below its item. ok
-// is false if there are none.
+// is false if no such call is running.
 func (t *Tool) Abort(itemID string, silent bool) (ok bool) {
 	list, end := t.running.stop(itemID)
-	for _, s := range list { // otherwise, when this sub-agent ends, the next task could start
+	for _, s := range list { // stop keeps the next task from starting when s ends
 		_, _ = s.Abort(agent.AbortRequest{Silent: silent})
 	}
 	if end == nil {

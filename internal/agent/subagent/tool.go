@@ -35,7 +35,8 @@ type Agent struct {
 	Thinking    string
 	Tools       []string // names or globs; nil means the parent's tools
 	Profile     string   // permission profile, at most the parent's
-	// Additional permission rules. A call must be allowed by these rules and by the parent's.
+	// Rules are additional permission rules. A call must be allowed by these rules and by the
+	// parent's.
 	Rules    []string
 	MaxCalls int // maximum number of model calls; 0 means the parent's limit
 }
