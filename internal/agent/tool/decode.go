@@ -22,7 +22,7 @@ func (c *Call) Decode(into any) error {
 	return nil
 }
 
-// Text returns an argument as text, or "" if it is absent.
+// Text returns a string argument, or "" if the argument is absent or not a string.
 func (c *Call) Text(name string) string {
 	object, err := c.object()
 	text, ok := object[name].(string)

@@ -32,7 +32,7 @@ type TemporaryError struct{ Err error }
 
 func (e *TemporaryError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error itself.
+// Unwrap returns e.Err.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
 // Meta describes the contents of a result for the context reducers. All fields are optional.

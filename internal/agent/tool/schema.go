@@ -83,7 +83,8 @@ func (a *schema) prepare(raw json.RawMessage) (json.RawMessage, map[string]any, 
 	return raw, args, nil
 }
 
-// lastWord lets the library check the arguments. The library treats a json.Number as a string.
+// lastWord lets the library check a copy of the arguments in which numbers are float64, because the
+// library treats a json.Number as a string.
 func (a *schema) lastWord(args map[string]any, w *argWalk) {
 	if a.resolved == nil {
 		return
@@ -158,7 +159,8 @@ func encodeArgs(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// rename replaces aliases of parameters, and names in a different case, with the real names.
+// rename replaces aliases of parameters, and names that differ only in case, underscores or
+// hyphens, with the real names.
 func (a *schema) rename(args map[string]any, w *argWalk) {
 	for name, v := range args {
 		if _, ok := a.root.Properties[name]; ok {
@@ -188,7 +190,8 @@ func (a *schema) wrap(args map[string]any, w *argWalk) {
 	}
 }
 
-// foldedName finds the one property that differs from name only in case and underscores.
+// foldedName returns the property that differs from name only in case, underscores and hyphens. It
+// returns "" if there is none, or more than one.
 func foldedName(props map[string]*jsonschema.Schema, name string) string {
 	fold := func(s string) string {
 		return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))

@@ -49,7 +49,7 @@ type Prepared struct {
 // Spec describes a tool. It does not change while the tool is registered.
 type Spec struct {
 	Name         string
-	Aliases      []string          // other names that models use for it, case-insensitive
+	Aliases      []string          // other names that models use for the tool, case-insensitive
 	Label        string            // short name for the user
 	Description  string            // for the model
 	Schema       json.RawMessage   // JSON Schema of the arguments, an object
