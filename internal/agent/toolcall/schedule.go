@@ -34,14 +34,15 @@ type Scheduled interface {
 	// call.
 	Files() []string
 	// Run runs the call and returns when the call has its result. It is called once, in a goroutine
-	// of the schedule. It calls the methods of its Slot as they specify.
+	// of the schedule. It calls the methods of its Slot as their comments require.
 	Run()
 }
 
-// Schedule decides when the calls of one reply run (protocol 6.2). Consecutive calls that only read
-// run together. Edits of different files wait for the user together. Edits of the same file run one
-// after the other. A read between edits waits for earlier edits of its files, and later edits of
-// these files wait for the read. Every other call runs alone. Calls start in their order.
+// Schedule decides when the calls of one reply run (section 6.2 of
+// docs/reference/protocol/proposals.md). Consecutive calls that only read run together. Edits of
+// different files wait for the user together. Edits of the same file run one after the other. A
+// read between edits waits for earlier edits of its files, and later edits of these files wait for
+// the read. Every other call runs alone. Calls start in their order.
 type Schedule struct {
 	calls    []Scheduled
 	slots    []*Slot
@@ -77,7 +78,7 @@ func (s *Schedule) Gather(isAsked func(i int) bool) {
 		to, edits := s.group(from)
 		first := min(to, from+s.parallel)
 		if edits {
-			first = from + 1 // the others start one after the other
+			first = from + 1 // the remaining edits start one at a time
 		}
 		together := s.slots[from:first:first]
 		for i := first; from == 0 && i < len(s.slots); i++ {
@@ -129,8 +130,8 @@ func (s *Schedule) joins(i int) bool {
 	return false
 }
 
-// editsEnd returns the end of the group of edits that begins with the call at the given index.
-// Calls that read files belong to it if an edit follows them.
+// editsEnd returns the end of the group of edits that begins with the call at the given index. A
+// call that reads files belongs to the group if an edit follows.
 func (s *Schedule) editsEnd(from int) int {
 	end := from
 	for i, c := range s.calls[from:] {
