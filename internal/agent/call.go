@@ -13,9 +13,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// callRun is one tool call, from the model's request to the result. It first goes through the stage
-// prepare (find the tool, check the arguments). The other stages run in the call's own goroutine:
-// breaker, hooks, permission, locks, run, limit, hooks.
+// callRun is one tool call, from the model's request to the result. The first stage finds the tool
+// and checks the arguments (prepare). The other stages run in the call's own goroutine: breaker,
+// hooks, permission, locks, run, limit, hooks.
 type callRun struct {
 	s    *Session
 	t    *turn
@@ -187,8 +187,8 @@ func (c *callRun) timeout() time.Duration {
 	return toolcall.Timeout(&c.reg.Spec, c.step.ToolTimeout)
 }
 
-// spill returns the function that stores a result that is too long for the model. It returns nil if
-// there is no such function.
+// spill returns a function that stores a result that is too long for the model, or nil if
+// Options.Spill is nil.
 func (c *callRun) spill() func(text string) (path string, err error) {
 	if c.s.opts.Spill == nil {
 		return nil
@@ -218,7 +218,7 @@ func (c *callRun) offer(call *tool.Call, r *tool.Result) *tool.Result {
 	return r
 }
 
-// finish sets the result and completes the item. Only the first call has an effect.
+// finish sets the result and completes the item. Only the first call of finish has an effect.
 func (c *callRun) finish(r *tool.Result, status ItemStatus) {
 	defer c.slot.Arrive()
 	if c.question.ahead != nil {
@@ -227,8 +227,8 @@ func (c *callRun) finish(r *tool.Result, status ItemStatus) {
 	c.report.complete(r, status)
 }
 
-// endsTurn reports whether this call's result ends the turn. The result itself or the settings
-// decide that.
+// endsTurn reports whether this call's result ends the turn. Either the result or the settings can
+// end it.
 func (c *callRun) endsTurn() bool {
 	return c.report.outcome().EndTurn ||
 		c.reg != nil && c.step.EndsTurn != nil && c.step.EndsTurn(c.reg.Spec.Name)

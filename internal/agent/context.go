@@ -32,7 +32,7 @@ type ContextConfig struct {
 const (
 	DefaultTrigger = 0.85
 	// TargetShare is the target size of a reduction, as a share of the window. It leaves enough
-	// room that the next reduction is not needed soon.
+	// room to delay the next reduction.
 	TargetShare = 0.60
 	// RecoveryShare is the target size of a forced reduction, as a share of the refused request's
 	// size.
@@ -45,15 +45,16 @@ const (
 	// FreeFloor is the number of tokens that are kept free in a turn with tools, if the window is
 	// large enough.
 	FreeFloor = 12000
-	// MaxRefusals is the number of times that one call is shortened and sent again before the turn
-	// fails.
+	// MaxRefusals is the maximum number of times that one call is shortened and sent again before
+	// the turn fails.
 	MaxRefusals = 6
-	// MaxFruitless is the number of consecutive unsuccessful reductions, or failed summaries, that
-	// open the breaker.
+	// MaxFruitless is the number of consecutive unsuccessful reductions after which the history is
+	// reduced only if the next call would not fit. After the same number of failed summaries, no
+	// more summaries are requested.
 	MaxFruitless = 3
 	// minLearned is the minimum number of message tokens in a refused call from which a smaller
-	// window is learned. A provider does not refuse a shorter call for its length, whatever the
-	// error says. A window learned from it would leave no room for any message.
+	// window is learned. A provider does not refuse a shorter call because of its length, even if
+	// the error says so. A window learned from such a call would leave no room for messages.
 	minLearned = 1000
 	// Compact does not change the latest messages, up to target/recentShare tokens.
 	recentShare = 4
@@ -68,8 +69,8 @@ type budget struct {
 }
 
 // budget derives the sizes from the configured window, or from the window that the model reports.
-// learned is the window that was derived from a provider's refusal. A larger window is reduced to
-// it. 0 means that there was no refusal.
+// learned is the window derived from a provider's refusal, or 0 if there was none. It replaces a
+// larger or unknown window.
 func (c ContextConfig) budget(m Model, learned int) budget {
 	w := c.Window
 	if w == 0 {
@@ -384,7 +385,8 @@ func (s *Session) askSummary(
 	}
 }
 
-// spend adds the usage of a model call that is not one of the turn's own calls.
+// spend adds the usage of a model call that does not count as a call of the turn, such as the call
+// for a summary, to the session and the turn.
 func (s *Session) spend(t *turn, m *message.Message) {
 	if m.Usage == nil {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Prompt is a message that starts a turn or waits for one.
+// Prompt is a message that starts a turn or is queued for one.
 type Prompt struct {
 	Content         []message.Block
 	Source          message.Source // "" means prompt, or followUp if the message is queued
@@ -21,7 +21,7 @@ type Prompt struct {
 	ClientMessageID string         // repeating the ID returns the same result
 	Author          string         // "": user
 	Pin             bool           // the message stays in the model's context after every reduction
-	// Options for the turn that the message starts; nil means that the settings apply.
+	// Options are for the turn that the message starts. nil means that the settings apply.
 	Options *TurnOptions
 	Meta    map[string]json.RawMessage
 }
@@ -47,8 +47,8 @@ type SteerRequest struct {
 	Content        []message.Block
 	ExpectedTurnID string
 	IfIdle         IfIdle // "": IdleStartTurn
-	// OneShot sends the message only with the next model call and never stores it. Such a message
-	// does not cause calls to be skipped, and does not end a wait for the user.
+	// OneShot means that the message is sent only with the next model call and never stored. Such a
+	// message does not cause calls to be skipped, and does not end a wait for the user.
 	OneShot bool
 	Role    message.Role
 	Author  string
@@ -188,8 +188,8 @@ func (s *Session) userMessage(content []message.Block, author string) *message.M
 	return m
 }
 
-// If on is set, pin marks a message as pinned, so that no reduction of the context removes or
-// shortens it.
+// pin marks a message as pinned if on is set, so that no reduction of the context removes or
+// shortens the message.
 func pin(m *message.Message, on bool) {
 	if on {
 		m.Meta = maps.Clone(m.Meta)
@@ -213,8 +213,8 @@ func stampClient(m *message.Message, id string, d Disposition) {
 	m.Meta = meta
 }
 
-// Steer delivers a message to the running turn, after the running tool or at the next boundary. See
-// protocol 3.2 for the rules.
+// Steer delivers a message to the running turn, after the running tool or at the next boundary. The
+// rules are in section 3.2 of docs/reference/protocol/turns.md.
 func (s *Session) Steer(r SteerRequest) (SteerOutcome, error) {
 	if len(r.Content) == 0 {
 		return SteerOutcome{}, ErrEmptyPrompt
@@ -422,10 +422,10 @@ func (s *Session) tailLocked() *message.Message {
 	return nil
 }
 
-// Wait waits until a turn has ended, and returns the turn. This is the turn with the ID turnID, or
-// the turn to which the message went. If both IDs are empty, it is the running turn or, if none is
-// running, the last one. If ctx ends first, the turn's Status is running and the error is ctx's
-// cause.
+// Wait waits until a turn has ended, and returns the turn. It waits for the turn with the ID
+// turnID, or for the turn to which the message went. If both IDs are empty, it waits for the
+// running turn or, if none is running, returns the last one. If ctx ends first, the turn's Status
+// is running and the error is ctx's cause.
 func (s *Session) Wait(ctx context.Context, turnID, messageID string) (Turn, error) {
 	return s.board.wait(ctx, turnID, messageID)
 }

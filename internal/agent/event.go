@@ -20,7 +20,8 @@ type SinkFunc func(sessionID string, e Event)
 // Emit calls f.
 func (f SinkFunc) Emit(sessionID string, e Event) { f(sessionID, e) }
 
-// Event is the closed set of events of a session. The order within a turn is:
+// Event is an event of a session. The types below are the only events. Their order within a turn
+// is:
 //
 //	TurnStarted
 //	  ItemStarted (ItemUpdated | Delta)* ItemCompleted     items interleave
@@ -160,7 +161,7 @@ const (
 	DeliverNote     Delivery = "note"
 )
 
-// Turn is a turn's summary (protocol 9.3).
+// Turn is a turn's summary (section 9.3 of docs/reference/protocol/types.md).
 type Turn struct {
 	TurnID     string        `json:"turnId"`
 	Status     string        `json:"status"` // completed, aborted, failed, running

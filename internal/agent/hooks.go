@@ -13,8 +13,8 @@ import (
 
 // Hook is a value that implements one or more of the hook interfaces below. Hooks are called in
 // order, from the turn's goroutines, and must return when ctx ends. Some hooks may veto (BeforeRun,
-// BeforeModel, BeforeTool, BeforePrompt). If such a hook fails, panics or hangs, that counts as a
-// veto. If any other hook fails, panics or hangs, it is skipped with a notice. SessionOf returns
+// BeforeModel, BeforeTool, BeforePrompt). A hook of this kind that fails, panics or hangs counts as
+// a veto. Any other hook that fails, panics or hangs is skipped with a notice. SessionOf returns
 // the session for which a hook is called. The hooks for the lifecycle of a session are in
 // lifecycle.go.
 type Hook interface{ HookName() string }

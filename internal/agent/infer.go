@@ -59,8 +59,8 @@ func (s *Session) inferWith(t *turn, oneShots []*message.Message) (*Reply, *stre
 }
 
 // callReduced handles a provider's refusal of a context that is too long. It reduces the history
-// and calls the model again, until the provider accepts the context or it cannot be reduced
-// further.
+// and calls the model again, at most MaxRefusals times, until the provider accepts the context or
+// the history cannot be reduced further.
 func (s *Session) callReduced(
 	t *turn,
 	oneShots []*message.Message,
@@ -239,9 +239,9 @@ func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, er
 	}
 }
 
-// attempt makes one call and converts its deltas to items. If possible, it shows output only after
-// the prompt is synced to disk. This rarely causes a delay, because the sync began before the model
-// was called.
+// attempt makes one call and converts its deltas to items. It waits until the prompt is synced to
+// disk before it shows the first output. If the sync fails, it shows the output anyway. The wait is
+// rarely noticeable, because the sync began before the model was called.
 func (s *Session) attempt(t *turn, m Model, req *Request, st *stream) (*Reply, error) {
 	waited := false
 	return s.generate(t.ctx, m, req, func(d Delta) {

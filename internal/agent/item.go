@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Item is one part of a turn that a client shows (protocol 9.5).
+// Item is one part of a turn that a client shows (section 9.5 of docs/reference/protocol/types.md).
 type Item struct {
 	ID        string
 	Type      ItemType
@@ -19,7 +19,7 @@ type Item struct {
 	Text    string
 	Content []message.Block // for a user message, its content other than text
 	Source  message.Source
-	Status  ItemStatus // for messages, it may also be retracted or aborted
+	Status  ItemStatus // for messages, also retracted or aborted
 	Pinned  bool       // for a userMessage, whether the message is pinned
 	Level   string     // for a notice: info, warning or error
 

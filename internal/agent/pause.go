@@ -20,9 +20,10 @@ type pausing struct {
 // Pause keeps turns from starting. A running turn waits at its next boundary, and stays open.
 func (s *Session) Pause() error { return s.setPaused(runPause) }
 
-// Resume ends a pause. An open turn continues. If no turn is open, Resume starts the messages that
-// arrived during the pause, or continues a turn that the end of the daemon interrupted. If Continue
-// is called immediately afterwards, it returns the turn that Resume started.
+// Resume ends a pause. An open turn continues. If no turn is open, Resume starts a turn with the
+// messages that arrived during the pause, or continues a turn that the end of the daemon
+// interrupted. If Continue is called immediately afterwards, it returns the turn that Resume
+// started.
 func (s *Session) Resume() error { return s.setPaused(runResume) }
 
 func (s *Session) setPaused(e runEvent) error {
@@ -109,8 +110,8 @@ func (s *Session) hold(t *turn) (ends bool) {
 	return false
 }
 
-// intercepted reports whether a pause began while the turn's step was determined. The turn then
-// waits and determines the step again, because the settings may change during the pause.
+// intercepted reports whether a pause began while the turn's step was being determined. The turn
+// then waits and determines the step again, because the settings may change during the pause.
 func (s *Session) intercepted(t *turn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,8 +91,8 @@ func (c *callRun) files() []string {
 	return c.prepared.Locks
 }
 
-// counted reports a failure to the tool's breaker if the failure happened before the breaker was
-// consulted.
+// counted reports to the tool's breaker a failure that happened before the breaker was consulted.
+// It returns r.
 func (c *callRun) counted(r *tool.Result) *tool.Result {
 	if done, err := c.s.tools.Allow(c.reg.Spec.Name); err == nil {
 		done(toolcall.ErrFailed)

@@ -57,7 +57,7 @@ func (s *Session) Unqueue(messageID string) ([]QueueEntry, error) {
 	return q, s.journal.sync()
 }
 
-// ClearQueue removes every waiting message.
+// ClearQueue removes every waiting steer and prompt, but no notes.
 func (s *Session) ClearQueue() error {
 	s.mu.Lock()
 	for _, e := range slices.Concat(s.inbox.steers, s.inbox.queue) {
@@ -107,8 +107,8 @@ func (s *Session) queueChangedLocked() {
 	s.changedLocked()
 }
 
-// recordQueueLocked stores the whole current queue, because steers and notes would otherwise be
-// lost.
+// recordQueueLocked stores the whole current queue, including steers and notes, so that a restart
+// does not lose them.
 func (s *Session) recordQueueLocked() {
 	if s.opts.Store == nil {
 		return

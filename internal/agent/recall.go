@@ -17,8 +17,8 @@ import (
 const (
 	recallLimit   = 8    // default number of passages
 	recallMax     = 30   // maximum number of passages
-	recallContext = 700  // bytes of a passage
-	recallWhole   = 8000 // bytes shown of a message that is requested by its number
+	recallContext = 700  // maximum size of a passage in bytes
+	recallWhole   = 8000 // maximum size in bytes of a message that is requested by its number
 )
 
 // recallName is the name of the tool with which a model looks up text that a reduction has removed
@@ -112,7 +112,7 @@ func FindInHistory(msgs []*message.Message, query string, limit int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// asksRecall reports whether a message is a search itself or the result of a search.
+// asksRecall reports whether a message is a call of the tool recall or the result of one.
 func asksRecall(m *message.Message) bool {
 	if m.Role == message.RoleTool {
 		return m.Name == recallName

@@ -20,7 +20,7 @@ type report struct {
 	item     Item
 	shown    bool
 	children []Item          // open items of a sub-agent below this call
-	clock    *toolcall.Clock // clock of the tool itself; nil before it has begun
+	clock    *toolcall.Clock // clock of the tool; nil until the tool runs
 	result   *tool.Result    // set once
 }
 
@@ -31,7 +31,7 @@ func (r *report) tell(ev func(Item) Event) {
 	}
 }
 
-// complete sets the result and completes the item. Only the first call has an effect.
+// complete sets the result and completes the item. Only the first call of complete has an effect.
 func (r *report) complete(res *tool.Result, status ItemStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

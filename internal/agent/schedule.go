@@ -39,12 +39,12 @@ func (s *Session) runTools(t *turn, m *message.Message, st *stream) {
 		}
 	}
 	if err := s.journal.flush(); err != nil {
-		s.bug("after tools: %v", err) // the following boundary reports it
+		s.bug("after tools: %v", err) // the next boundary reports the error
 	}
 }
 
 // execute runs the calls and asks in advance about calls that must wait. It returns once each call
-// has its result. The returned function waits for the end of the advance questions.
+// has its result. The returned function waits until all advance questions have ended.
 func (b *batch) execute() (asked func()) {
 	calls := make([]toolcall.Scheduled, len(b.calls))
 	for i, c := range b.calls {

@@ -107,7 +107,7 @@ func (s *Session) adopt(t *turn, reply *Reply, st *stream) *message.Message {
 	return m
 }
 
-// repairReply fixes the reply with package repair.
+// repairReply repairs the reply with package repair.
 func (s *Session) repairReply(t *turn, reply *Reply) *message.Message {
 	o := t.step.Repair
 	o.NewID = func() string { return s.opts.NewID("call_") }
@@ -165,7 +165,7 @@ func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls boo
 }
 
 // mustLast reports whether a reply must be synced to disk before its calls run, because one of them
-// may have an effect. recordStart waits for it.
+// may have an effect. recordStart waits for the sync.
 func (t *turn) mustLast(m *message.Message) bool {
 	for _, c := range m.ToolCalls() {
 		if reg := t.step.Tools.Lookup(c.Name); reg != nil && reg.Spec.Effect != tool.ReadOnly {

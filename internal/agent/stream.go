@@ -167,7 +167,7 @@ func (st *stream) showCall(c *streamedCall, name string) {
 	}
 }
 
-// close ends every open item with a status and returns the text that was shown.
+// close ends every open item with a status and returns the text that was shown, without reasoning.
 func (st *stream) close(status ItemStatus) (text string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -261,7 +261,8 @@ func reasoningOf(m *message.Message) string {
 	return b.String()
 }
 
-// claim returns the item that showed a call while it streamed, if there is one.
+// claim returns the item that showed a call while it streamed, or an item without an ID if there is
+// none. ok reports whether clients see the item.
 func (st *stream) claim(c *message.ToolCall, index int) (it Item, ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -23,7 +23,8 @@ type turn struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	options *TurnOptions // options of the turn's first message; nil means the settings
-	// Step of the current model call; never changed, but replaced before the next call.
+	// step is the Step of the current model call. It is never changed, but replaced before the next
+	// call.
 	step  *Step
 	extra []*message.Message // messages of the step that are not yet in the history
 	sum   Turn
@@ -397,7 +398,7 @@ func (s *Session) markAbortLocked(t *turn) {
 const maxPartial = 64 << 10
 
 // keepPartialLocked stores the beginning of a reply that was stopped because it was too long. The
-// rest is dropped, because most of such a reply repeats itself.
+// part after maxPartial is dropped, because such a reply mostly repeats itself.
 func (s *Session) keepPartialLocked(t *turn) {
 	text := t.replies.partial
 	if len(text) > maxPartial {

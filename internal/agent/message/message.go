@@ -17,7 +17,7 @@ import (
 // Role is the author's role in the conversation.
 type Role string
 
-// The roles of the history.
+// The roles of messages.
 const (
 	RoleSystem    Role = "system"
 	RoleUser      Role = "user"
@@ -109,7 +109,7 @@ type Usage struct {
 
 // Costs are the parts of a cost. They add up to Usage.Cost. They are zero if no price is known.
 type Costs struct {
-	// Cost of input that was neither read from nor written to a cache.
+	// Input is the cost of input that was neither read from nor written to a cache.
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
 	CacheRead  float64 `json:"cacheRead"`
