@@ -73,7 +73,7 @@ func (k *keptTexts) drop(b message.Block) {
 	}
 }
 
-// secretFiles handles the secret files of a connection.
+// secretFiles implements agentapi.Secrets for a connection.
 type secretFiles struct{ d *daemon }
 
 var _ agentapi.Secrets = secretFiles{}

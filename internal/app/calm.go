@@ -9,13 +9,13 @@ import (
 
 // calmDelay is how long no turn must have run before a daemon returns memory. Most prompts that
 // follow an answer take longer to write. A program that sends prompts one after another never waits
-// this long, so it does not pay for the pages again.
+// this long, so the daemon does not return memory that it needs again for the next prompt.
 const calmDelay = 500 * time.Millisecond
 
 // calm returns memory that the heap no longer needs to the system after the last running turn. A
 // turn leaves garbage that the runtime would keep, because it collects a small heap only after
-// several MiB of new objects. The start of the daemon leaves too little: the collection itself
-// would touch more memory than it returns. calm is safe for concurrent use.
+// several MiB of new objects. calm does nothing after the start of the daemon, because a collection
+// would then touch more memory than it returns. calm is safe for concurrent use.
 type calm struct {
 	free func()
 
@@ -65,7 +65,7 @@ func (c *calm) due() {
 	}
 }
 
-// close makes the daemon return no more memory.
+// close prevents calm from returning memory again.
 func (c *calm) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// catalogService is catwalk's own service.
+	// catalogService is the public service of catwalk, from which the catalog is fetched by
+	// default.
 	catalogService = "https://catwalk.charm.sh"
 	catalogEvery   = 24 * time.Hour
 	// catalogTimeout is the time limit of a refresh. maxCatalog is the maximum size of its response
@@ -33,8 +34,8 @@ const (
 // modelCatalog keeps the catalog of models up to date if the settings allow it. Several processes
 // may share its files. It is safe for concurrent use.
 type modelCatalog struct {
-	// path is the file that contains the copy. The modification time of path.checked is the time of
-	// the last attempt.
+	// path is the file that contains the copy of the catalog. The modification time of path.checked
+	// is the time of the last attempt.
 	path string
 	log  *slog.Logger // nil means that nothing is logged
 

@@ -17,7 +17,7 @@ const (
 	// circuitFailures is the number of consecutive calls that must fail before a provider is
 	// skipped.
 	circuitFailures = 5
-	// circuitPause is how long the provider is skipped after these failures.
+	// circuitPause is how long a provider is skipped after circuitFailures failed calls.
 	circuitPause = 30 * time.Second
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// cleanup removes sessions, checkpoints and long outputs that exceed the age or size in the
-// settings. It is safe for concurrent use.
+// cleanup removes sessions and checkpoints that exceed the age or size in the settings, and outputs
+// that are older than spillAge. It is safe for concurrent use.
 type cleanup struct {
 	log       *slog.Logger
 	folders   *folders
@@ -46,9 +46,8 @@ func retention(r *config.Retention) (age time.Duration, size int64) {
 	return age, size
 }
 
-// sweep removes sessions and checkpoints that exceed the age or size in the settings. It runs in
-// the background, at the first model call and after the settings are reloaded. A daemon that is not
-// used removes nothing.
+// sweep removes old data as described for cleanup. It runs in the background, at the first model
+// call and after the settings are reloaded. A daemon that is not used removes nothing.
 func (c *cleanup) sweep() {
 	now := c.config()
 	c.mu.Lock()
@@ -82,8 +81,7 @@ func (c *cleanup) sweep() {
 	})
 }
 
-// spillAge is how long a session's outputs that were too long for the model are kept after its last
-// output.
+// spillAge is how long a session's long outputs are kept after the last one was stored.
 const spillAge = 14 * 24 * time.Hour
 
 // removeOlder removes the entries of a folder that have not been written to for the given time.

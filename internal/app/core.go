@@ -77,8 +77,8 @@ type shared struct {
 // coreOptions are the inputs for building a connection.
 type coreOptions struct {
 	log *slog.Logger
-	// The log uses the same redactor. If a command prints a key, the key is therefore also removed
-	// from the log.
+	// The log uses the same redactor, so that a key that apiKeyCommand prints is also removed from
+	// the log.
 	redact     *policy.Redactor
 	env        []string
 	scriptFile string
@@ -111,7 +111,7 @@ func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 		}
 	}
 	for _, n := range d.settings.live.Set().Notices() {
-		d.log.Warn(d.redact.Text(n.String())) // each session also reports it to its user
+		d.log.Warn(d.redact.Text(n.String())) // each session also shows the notice to its user
 	}
 	if err := d.build(init, o); err != nil {
 		return nil, errors.Join(err, d.folders.dropOwn())

@@ -24,8 +24,8 @@ const (
 	maxAsked = 3
 )
 
-// elicited asks one question for each property of the schema. If there are none, it only asks the
-// user to confirm.
+// elicited asks one question for each property of the schema. If the schema has no properties, it
+// only asks the user to confirm.
 func elicited(
 	ctx context.Context,
 	q mcp.Elicitation,

@@ -14,7 +14,8 @@ type folders struct {
 	// sessions is the user's own state directory, whose sessions are listed. It differs from state
 	// if the user's directory is not writable.
 	sessions string
-	// State directory for this run only, deleted when the run ends; "" if there is none.
+	// own is the state directory for this run only, which is deleted when the run ends. It is "" if
+	// the configured state directory is writable.
 	own string
 }
 

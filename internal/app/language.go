@@ -51,8 +51,8 @@ func (l *languageServers) tools(set *tools.Set, sess tools.Session) []tool.Tool 
 	})
 }
 
-// editorQuery queries the editor's servers. If the editor has no answer, it queries the daemon's
-// own servers.
+// editorQuery queries the editor's servers. If the editor cannot answer, the error is
+// langserver.ErrNotOffered, and the hub queries the daemon's own servers.
 func (l *languageServers) editorQuery(ctx context.Context,
 	ask langserver.Question) (json.RawMessage, error) {
 	q := host.EditorQuery{Operation: ask.Operation, URI: ask.URI, Query: ask.Query,

@@ -66,7 +66,7 @@ func (l *localServers) look(e *config.Endpoint) (s foundServer, running bool) {
 	return s, true
 }
 
-// answered returns the current state of a server, and whether the question about it is settled,
+// answered returns the current state of a server. known is true if the user need not be asked,
 // because the answer is known or nothing listens there. If the user refused, err explains that.
 func (l *localServers) answered(e *config.Endpoint) (s foundServer, known bool, err error) {
 	s, running := l.look(e)
@@ -116,7 +116,7 @@ func (l *localServers) agree(
 }
 
 // agreed returns an error if a prompt may not go to a server. It is called immediately before each
-// request, because another program may be listening there by then.
+// request, because another program may have replaced the server since the user agreed.
 func (l *localServers) agreed(e *config.Endpoint) error {
 	s, running := l.look(e)
 	trusted, _ := s.Trusts(e.BaseURL)
@@ -220,8 +220,8 @@ func (s foundServer) Set(url string, trusted bool) error {
 	return err
 }
 
-// claims returns one claim for each program. The program is the layer under which the answer is
-// stored.
+// claims returns one claim for each program that listens on the server's port. The claim's layer is
+// the program.
 func (s foundServer) claims() claims {
 	c := claims{file: s.file}
 	for _, owner := range s.owners {

@@ -27,7 +27,7 @@ type mcpServers struct {
 	root      string
 	config    func() *config.Config
 
-	due         atomic.Bool // whether sessions have started since the last start
+	due         atomic.Bool // whether sessions have started since the last call of start
 	definitions mcp.Definitions[config.MCP]
 }
 
@@ -48,7 +48,7 @@ func (m *mcpServers) start() {
 
 func (m *mcpServers) wanted() map[string]config.MCP { return m.config().MCPServers }
 
-// changed reports whether the settings name different servers than at the last start.
+// changed reports whether the settings name different servers than at the last call of start.
 func (m *mcpServers) changed() bool { return !m.definitions.Applied(m.wanted()) }
 
 func (m *mcpServers) configure(defs map[string]config.MCP) {
@@ -172,7 +172,7 @@ func (p *sessionParts) beforeServers(models []agent.Model) []agent.Model {
 	return out
 }
 
-// urgent is a model that calls sent when its request has been written or has failed.
+// urgent is a model that calls the function sent when its request has been written or has failed.
 type urgent struct {
 	agent.Model
 	sent func()

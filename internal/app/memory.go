@@ -33,7 +33,8 @@ func (d *daemon) openMemory() *memory.Store {
 	)
 }
 
-// embedder returns the embedding model that the settings name, or nil if they name none.
+// embedder returns the name of the embedding model in the settings and the function that calls the
+// model. The function is nil if the settings name no model.
 func (d *daemon) embedder() (string, memory.Embed) {
 	c := d.settings.config()
 	if c.Memory == nil || c.Memory.Embeddings == nil || c.Memory.Embeddings.Model == "" {

@@ -246,8 +246,8 @@ func (p *providers) reported(ctx context.Context, e *config.Endpoint, m *agent.M
 }
 
 // mayReport reports whether a server may provide more than its list of models. This applies to
-// llama-server, to Ollama, and to servers on this computer that may be one of them. A server that
-// is not configured but was found on its usual port is asked only for the list.
+// llama-server, to Ollama, and to local servers of an unknown kind. A server that was found by
+// probing is asked only for the list.
 func mayReport(e *config.Endpoint) bool {
 	if e.Local || e.Provider.API == config.APIAnthropic || e.Provider.API == config.APIGemini {
 		return false

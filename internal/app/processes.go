@@ -60,7 +60,7 @@ var errUntrusted = errors.New("the settings no longer name this program, " +
 	"or the workspace has changed since you trusted it")
 
 // hookConfigs returns the external hooks in the settings. current returns the settings at the time
-// when a hook starts. If a hook's program changes within a turn, the hook does not run.
+// when a hook starts. If the settings no longer contain the hook at that time, it does not run.
 func (p *processRunner) hookConfigs(
 	c *config.Config,
 	current func() config.Config,

@@ -51,7 +51,8 @@ func (d *daemon) listCommands(ctx context.Context) ([]wire.SlashCommand, error) 
 	return out, nil
 }
 
-// If a prompt begins with a command, expand returns the text to which the command expands.
+// expand expands the command at the beginning of a prompt. It returns false if there is no such
+// command or it cannot be expanded.
 func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 	if expanded, ok := d.project.Expand(text); ok {
 		return expanded, true

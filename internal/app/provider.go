@@ -61,7 +61,7 @@ func newProviders(resolver *config.Resolver, scriptFile, cache string) (*provide
 		reports:   newReports(),
 		catalog:   newModelCatalog(cache, nil),
 		plain: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the key is valid only for the original address
+			return http.ErrUseLastResponse // do not send the key to another address
 		}},
 	}
 	if scriptFile == "" {
@@ -435,7 +435,8 @@ func lookupModel[V any](table map[string]V, provider, id string) (V, bool) {
 	return lookupGlob(table, id)
 }
 
-// prices returns the price of a model in the settings.
+// prices returns the price of a model in the settings as a table with one entry, or nil if the
+// settings contain no price.
 func prices(c *config.Config, provider, id string) map[string]catalog.Price {
 	p, ok := lookupModel(c.Prices, provider, id)
 	if !ok {

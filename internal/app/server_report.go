@@ -166,7 +166,7 @@ func (p *providers) learn(ctx context.Context, e *config.Endpoint, id string) {
 	p.reports.put(e.BaseURL, id, p.ask(ctx, e, kind, id))
 }
 
-// ask queries a server of the given kind. For "", it tries every kind that has its own request.
+// ask queries a server of the given kind. For "", it tries llama-server and then Ollama.
 func (p *providers) ask(ctx context.Context, e *config.Endpoint, kind, id string) serverReport {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()

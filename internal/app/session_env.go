@@ -41,7 +41,9 @@ type sessionParts struct {
 	recalled map[string]bool    // memories that were sent to the model
 	options  *agent.TurnOptions // options of the turn at the last model call
 
-	titleDue atomic.Bool // whether the session has not had a turn yet
+	// titleDue is set until the end of the session's first turn, after which the session gets a
+	// title.
+	titleDue atomic.Bool
 	kept     keptTexts
 }
 
@@ -113,7 +115,8 @@ func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
 	return p
 }
 
-// more returns the names of the deferred tools that are not yet in the tool set.
+// more returns the names of the tools that tool_search can find although the tool set does not
+// create them.
 func (p *sessionParts) more(language []tool.Tool) (names []string) {
 	c := p.info.Config()
 	list := slices.Clone(language)
@@ -129,8 +132,8 @@ func (p *sessionParts) more(language []tool.Tool) (names []string) {
 	return names
 }
 
-// servers returns the names of the MCP servers in the session's settings at the start of the
-// session.
+// servers returns the names of the MCP servers that the settings name when the session starts and
+// that the session may use.
 func (p *sessionParts) servers() (names []string) {
 	c := p.info.Config()
 	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
@@ -141,7 +144,8 @@ func (p *sessionParts) servers() (names []string) {
 	return names
 }
 
-// closed is called when a session is no longer loaded.
+// closed is called when a session is no longer loaded. It ends a deleted session's jobs and removes
+// the files that the session no longer needs.
 func (d *daemon) closed(id string, deleted bool) {
 	d.sessions.remove(id)
 	d.policy.Forget(id)
@@ -213,7 +217,8 @@ func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Ste
 
 func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, error) {
 	if p.depth > 0 {
-		p.d.configurePolicy(p.info.ID, p.caller, c) // the parent has already reported its problems
+		// The user has already seen the problems of the parent's settings.
+		p.d.configurePolicy(p.info.ID, p.caller, c)
 		return p.stepWith(ctx, c)
 	}
 	// Servers that are held back start later, after the model request.

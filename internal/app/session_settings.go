@@ -46,9 +46,9 @@ func unnamed(c *config.Config) (faults []string) {
 	return faults
 }
 
-// policySettings reads the permissions from the settings. It skips rules that cannot be parsed and
-// returns them as problems. Such a rule may have been a restriction. If any rule was skipped, the
-// profile becomes ask, unless it is readOnly.
+// policySettings reads the permissions from the settings. It skips rules and hosts that cannot be
+// parsed and returns them as problems. A skipped entry may have been a restriction. If there is a
+// problem, the profile therefore becomes ask, unless it is readOnly.
 func policySettings(c *config.Config, roots []string) (s policy.Settings, faults []string) {
 	s = policy.Settings{Sandbox: sandbox.Setting(c.Sandbox), Roots: roots, Writable: c.SandboxPaths,
 		Unreadable: !shell.ShellReadable(shellProgram(c))}

@@ -47,8 +47,8 @@ func (s *settings) current() *config.Config {
 	return set.Config()
 }
 
-// trusting manages the question of whether the workspace is trusted. A daemon asks this question
-// only once.
+// trusting manages the question of whether the workspace is trusted. A daemon asks it once, and
+// again if the claims change.
 type trusting struct {
 	turn  chan struct{} // semaphore, held while the user is asked; created by once
 	once  sync.Once

@@ -17,8 +17,8 @@ import (
 const (
 	// titleTimeout is the time limit of the request for a title.
 	titleTimeout = time.Minute
-	// titleSource limits the text that the model receives. It is the maximum number of bytes from
-	// the prompt, and from the answer.
+	// titleSource is the maximum number of bytes of the prompt, and of the answer, that the model
+	// receives.
 	titleSource = 4000
 	// titlePrompt is the system prompt of the request.
 	titlePrompt = "Write a title for the conversation below, in its language: at most six words, " +

@@ -48,7 +48,7 @@ func (d *daemon) askFolders(ctx context.Context, info host.SessionInfo) {
 		what := TooLarge(folder, d.processes.env)
 		allowed, err := d.policy.AskFolder(ctx, info.ID, folder, what)
 		if err != nil {
-			return // the turn was aborted, so the next one asks again
+			return // the turn was aborted, so the next turn asks again
 		}
 		if allowed {
 			d.workspace.AllowFolder(folder)
