@@ -19,7 +19,8 @@ func (p *program) acpCommand() *cobra.Command {
 	}
 	f.register(c.Flags(), p.env)
 	c.Flags().BoolVar(&f.verbose, "verbose", false, "log more")
-	login := p.loginCommand() // a client's terminal appends the arguments of the login command
+	// To log in, a client runs its agent command with "login" appended.
+	login := p.loginCommand()
 	login.Hidden = true
 	c.AddCommand(login)
 	return c

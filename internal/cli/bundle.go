@@ -24,7 +24,8 @@ import (
 // bundleLog is the maximum number of bytes that a bundle contains from the end of the log.
 const bundleLog = 256 << 10
 
-// bundle collects the information for a bug report, without secrets, messages or titles.
+// bundle collects the information for a bug report, without secrets. It contains the title and the
+// messages of a session only if the user named the session.
 type bundle struct {
 	p      *program
 	redact *app.Redactor

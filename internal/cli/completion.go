@@ -39,7 +39,7 @@ func (p *program) completionCommand() *cobra.Command {
 	return c
 }
 
-// oneOf is the value of a flag that accepts one of a list of words and completes them.
+// oneOf is the value of a flag that accepts one word of a list.
 type oneOf struct {
 	value string
 	words []string

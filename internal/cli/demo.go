@@ -39,7 +39,7 @@ type demo struct {
 	dir     string
 	client  *client
 	events  chan event
-	sample  bool               // plays the sample; answers automatically without a user
+	sample  bool               // plays the sample; answers automatically if there is no user
 	alone   bool               // rejects pending changes, because no user can decide
 	calls   map[string]string  // labels of the calls that were shown, by item
 	decided map[string]outcome // results of the decisions that this process made, by proposal

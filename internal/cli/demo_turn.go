@@ -75,7 +75,7 @@ func (d *demo) show(ctx context.Context, n event) (done bool, err error) {
 	return false, nil
 }
 
-// item shows a call when an update reports its complete label, and again when the call is done.
+// item shows a notice, or shows a call at its first update and again when the call is done.
 func (d *demo) item(completed bool, it wire.Item) {
 	if it.Type == "notice" && completed && it.Text != nil {
 		d.view.aside(*it.Text)

@@ -141,8 +141,8 @@ func (d *demo) permit(ctx context.Context,
 	return wire.RequestPermissionResult{Cancelled: true}
 }
 
-// hasAlways reports whether one of the options is permanent. Only in that case is the pattern
-// shown.
+// hasAlways reports whether one of the options is permanent. permit shows the pattern with that
+// option or, without one, with the option for the session.
 func hasAlways(options []wire.PermissionOption) bool {
 	return slices.ContainsFunc(options, func(o wire.PermissionOption) bool {
 		return o.Kind == "allow_always"

@@ -141,7 +141,7 @@ func newHeadless(p *program, asJSON, quiet bool, policy string) *headless {
 	return h
 }
 
-// shutdownTime limits how long the end of a headless run may take.
+// shutdownTime limits how long it may take to shut down the daemon after a headless run.
 const shutdownTime = 10 * time.Second
 
 func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]any, prompt,
@@ -213,8 +213,8 @@ func (h *headless) warnings(ctx context.Context) {
 	}
 }
 
-// said converts an error from a request to a message for the user. It removes the method's name and
-// adds what to do.
+// said converts an error from a request to a message for the user. It removes the method's name. If
+// the session is unknown, it adds what to do.
 func said(err error) error {
 	var e *jsonrpc2.Error
 	switch {
@@ -332,7 +332,7 @@ func (h *headless) enqueue(method string, params json.RawMessage) {
 	}
 }
 
-// encodeArgs encodes a value as JSON. The values that it is used for can always be encoded.
+// encodeArgs encodes a value as JSON. Callers pass only values that can be encoded.
 func encodeArgs(v any) json.RawMessage {
 	b, _ := json.Marshal(v)
 	return b

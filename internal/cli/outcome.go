@@ -15,7 +15,8 @@ type outcome struct {
 	comment  string // the user's reason for rejecting changes
 }
 
-// outcomeOf reads the outcome from a completed call. ok is false for a call without changes.
+// outcomeOf reads the outcome from a completed call. ok is false if the call failed or proposed no
+// changes.
 func outcomeOf(it wire.Item) (o outcome, ok bool) {
 	if it.ProposalID == "" || it.IsError {
 		return o, false

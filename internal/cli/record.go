@@ -21,7 +21,8 @@ const (
 	maxRecorded = 2 << 20
 )
 
-// recorder collects the files of a session as they were before the session.
+// recorder collects the files that a session read or changed, with their content from before the
+// session.
 type recorder struct {
 	root   string
 	redact *app.Redactor
