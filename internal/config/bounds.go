@@ -84,8 +84,8 @@ func (c *checker) restrictTools(tree, base map[string]any) (held []Claimed) {
 	return []Claimed{{"tools.enable", v}}
 }
 
-// restrictInstructions keeps the names of Markdown files inside the workspace. Their link targets
-// are checked when they are read.
+// restrictInstructions keeps the names of Markdown files inside the workspace, and the names that
+// the user has set. The targets of links are checked when the files are read.
 func (c *checker) restrictInstructions(tree, base map[string]any) (held []Claimed) {
 	const key = "project.instructions"
 	v, ok := lookup(tree, key)

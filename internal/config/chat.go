@@ -6,8 +6,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// noChat matches the IDs of models that cannot chat. Servers list them together with the others,
-// and often first.
+// noChat matches the IDs of models that cannot chat. Servers list such models together with chat
+// models, and often first.
 var noChat = lazyregexp.New(`(?i)embed|whisper|tts|transcri|speech|audio|realtime|moderation|` +
 	`rerank|dall-?e|image|sora|babbage|davinci|minilm|(^|/)bge-`)
 

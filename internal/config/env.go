@@ -11,8 +11,8 @@ import (
 
 const envPrefix = "AGENT_LSP_"
 
-// openAI maps variables that other programs also use to settings. OPENAI_BASE_URL is not one of
-// them, because it sets the base URL of the built-in provider openai and not a setting.
+// openAI maps variables to settings. Other programs use the same variables. OPENAI_BASE_URL is
+// missing, because it sets the base URL of the built-in provider openai and not a setting.
 var openAI = map[string]string{"OPENAI_MODEL": "model"}
 
 // EnvName returns the variable that sets a key: editPolicy → AGENT_LSP_EDIT_POLICY,
@@ -37,8 +37,8 @@ func EnvName(path string) string {
 	return b.String()
 }
 
-// envLayer reads the variables of all keys whose value is a scalar or a list of strings (separated
-// by commas).
+// envLayer reads the variables of all keys. The strings of a list are separated by commas. Objects
+// and other lists are JSON.
 func envLayer(environ []string) layer {
 	l := layer{kind: Environment, all: true}
 	env := make(map[string]string)
@@ -114,7 +114,8 @@ func put(tree map[string]any, path string, v any) {
 	}
 }
 
-// Lookup returns a function that looks up variables in an environment, for ${NAME} and for keys.
+// Lookup returns a function that looks up variables in an environment. It is used for ${NAME} and
+// for API keys.
 func Lookup(environ []string) func(string) string {
 	m := make(map[string]string, len(environ))
 	for _, kv := range environ {

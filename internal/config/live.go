@@ -69,8 +69,9 @@ func (l *Live) statTrusted() (stamps []stamp) {
 	return stamps
 }
 
-// changed reports whether a file may have changed since it was read. For a file that changed a
-// moment ago, it returns true only if the user's trust depends on the file's contents.
+// changed reports whether a file may have changed since it was read. The stamp of a file that was
+// written a moment ago is not reliable. For such a file, changed returns true only if the user's
+// trust depends on the contents of files.
 func (l *Live) changed() bool {
 	now := append(l.stat(), l.statTrusted()...)
 	if !slices.Equal(now, l.stamps) {
@@ -103,7 +104,8 @@ func (l *Live) Changed() (set *Set, news bool) {
 }
 
 // Session returns the settings in force for a session with its own config (nil if there is none),
-// and notices for the user. The error names a key of the session's config that has a wrong type.
+// and notices for the user. The error names the keys of the session's config that have a wrong
+// type.
 func (l *Live) Session(own json.RawMessage) (Config, []string, error) {
 	base := l.Set()
 	set := base
@@ -116,7 +118,8 @@ func (l *Live) Session(own json.RawMessage) (Config, []string, error) {
 		switch {
 		case n.Layer == Session.String() && n.Invalid:
 			wrong = append(wrong, errors.New(n.short()))
-		case n.Layer != ClientConfig.String(): // its notices were sent when it arrived
+		// The notices about the client's settings were sent when the settings arrived.
+		case n.Layer != ClientConfig.String():
 			notices = append(notices, n.String())
 		}
 	}

@@ -136,8 +136,8 @@ func (c Config) WithModel(ref string) Config {
 func (c *Config) Borrowed() bool { return c.home != nil }
 
 // ProviderSettings returns the settings of a provider by name. For a built-in provider, the entry
-// in providers overrides individual fields. For "", they are the settings in provider. env looks up
-// a variable.
+// in providers overrides individual fields. For "", it returns the setting provider. env looks up a
+// variable.
 func (c *Config) ProviderSettings(name string, env func(string) string) Provider {
 	var p, home Provider
 	if name == "" {

@@ -46,7 +46,7 @@ var bounds = map[string]unlimited{
 // switches lists settings that a workspace may only turn off.
 var switches = []string{"memory.enabled"}
 
-// Each filtered key has its own function, which keeps the permitted part of the value.
+// filtered lists keys for which a function keeps the permitted part of the value.
 var filtered = []string{
 	"permissions.rules", "modes", "agents", "project.instructions", "tools.enable", "tools.disable",
 }
@@ -149,8 +149,8 @@ func storable(own json.RawMessage) json.RawMessage {
 	return kept
 }
 
-// restrictAgents removes looser profiles and allow rules from agents and keeps everything else. It
-// replaces the list, because other trees share it.
+// restrictAgents removes looser profiles, allow rules and higher limits for model calls from
+// agents, and keeps everything else. It replaces the list, because other trees share it.
 func (c *checker) restrictAgents(tree, base map[string]any) (held []Claimed) {
 	list, _ := tree["agents"].([]any)
 	if list == nil {
@@ -234,7 +234,7 @@ func (c *checker) restrictRules(tree, base map[string]any) (held []Claimed) {
 	return held
 }
 
-// restrictModes keeps only the model, tools and prompt of modes.
+// restrictModes removes the edit policy and the permissions from modes.
 func (c *checker) restrictModes(tree, _ map[string]any) (held []Claimed) {
 	modes, _ := tree["modes"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(modes)) {

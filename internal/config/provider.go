@@ -39,8 +39,10 @@ type Endpoint struct {
 	Name    string // name for the user: ID, the host, or the local server's name
 	BaseURL string
 	Model   string // "" means the model that ChatModel chooses from the provider's list
-	Local   bool   // whether the server was found on a loopback port
-	Probed  bool   // whether the server was found by probing, so that the user has not chosen it
+	// Local means that the server gets no key, because it was found by probing or is the scripted
+	// model.
+	Local  bool
+	Probed bool // whether the server was found by probing, so that the user has not chosen it
 	// Provider contains the settings, with ${NAME} replaced in headers and query.
 	Provider Provider
 
@@ -50,7 +52,7 @@ type Endpoint struct {
 // NotConfiguredError reports that no provider is configured and none was found (wire code 1006).
 type NotConfiguredError struct {
 	Reason string
-	Hint   string // the setting that is missing
+	Hint   string // what the user can do
 }
 
 func (e *NotConfiguredError) Error() string { return e.Reason + ": " + e.Hint }
@@ -75,9 +77,9 @@ type Resolver struct {
 }
 
 // Resolve returns the provider of a model reference. For the provider without a name, it returns
-// the provider that the settings name, or OpenAI if a key is set, or a local server that answers on
-// its usual port. Only the search for a local server uses the network, for at most half a second.
-// Call Resolve when a prompt needs it.
+// the one that the setting provider describes, or the API's own provider (such as OpenAI) if it has
+// a key, or a local server that answers on its usual port. Only the search for a local server uses
+// the network, for at most half a second. Call Resolve when a prompt needs it.
 func (r *Resolver) Resolve(ctx context.Context, config *Config, ref Reference) (*Endpoint, error) {
 	if ref.Provider != "" {
 		return r.byName(config, ref.Provider)

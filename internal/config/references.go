@@ -231,7 +231,7 @@ func (d *fileDigests) of(
 
 // expand adds the files of folders to names: all files of boundFolders, and the direct files of a
 // folder whose name contains a slash. A name without a slash is more likely a word than a folder.
-// It stops when there are too many.
+// It stops when there are too many names.
 func expand(base *os.Root, names map[string]bool) map[string]bool {
 	out := maps.Clone(names)
 	for name := range names {

@@ -8,11 +8,12 @@ import (
 )
 
 // stamp identifies the state of a file. A program can set a file's modification time to any value.
-// It cannot set changed, which is available only on some systems.
+// It cannot set the time in the field changed, which is available only on some systems.
 type stamp struct {
 	size int64
 	time time.Time
-	// Time of the last change of the text, the name or the permissions. Zero means unknown.
+	// changed is the time of the last change of the text, the name or the permissions. Zero means
+	// unknown.
 	changed time.Time
 	id      uint64
 }

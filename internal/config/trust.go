@@ -21,7 +21,7 @@ func (a Answer) Covers(c Claim) bool {
 	return !a.Refused && c.Digest != "" && a.Trusted[c.Layer] == c.Digest
 }
 
-// RefusesNow reports whether the user refused exactly the contents of a claim.
+// RefusesNow reports whether the user refused the workspace, or exactly the contents of a claim.
 func (a Answer) RefusesNow(c Claim) bool {
 	return a.Refused || c.Digest != "" && a.Trusted[c.Layer] == refused+c.Digest
 }
