@@ -285,7 +285,7 @@ func (c *command) decision(res shell.Result, out []byte, stderr string,
 	return o, nil
 }
 
-// readAll reads up to maxOutput bytes.
+// readAll reads all output. It returns an error if there are more than maxOutput bytes.
 func readAll(r interface{ Read([]byte) (int, error) }) ([]byte, error) {
 	var b bytes.Buffer
 	buf := make([]byte, 32<<10)

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// The types for the points in a session's lifecycle. The types for sessions serve the user's
+// The types for the points in a session's lifecycle. sessionStart and sessionEnd handle the user's
 // sessions, or those of sub-agents if child is set.
 type (
 	sessionStart struct {
