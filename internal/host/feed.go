@@ -21,7 +21,8 @@ type feed struct {
 	held    int
 	pending []func()
 	last    int64 // the last number used
-	// Items that have started and not completed, as the subscribers have seen them.
+	// open contains the items that have started and not completed, as the subscribers have seen
+	// them.
 	open  map[string]*openItem
 	order []string // the IDs of the open items, oldest first
 	// proposals maps each pending proposal to the number of the notification that created it.

@@ -229,8 +229,8 @@ func (q *Questions) sharedBy(r *round) bool {
 }
 
 // Put asks a question. If there is no usable answer, the result is Declined. The error is
-// ErrUnsupported if no client can ask, or ctx's cause if ctx ended first. Put and Ask block, so
-// they must not be called from a subscriber or while a lock is held.
+// ErrUnsupported if no client can ask, ctx's cause if ctx ended first, or the client's error. Put
+// and Ask block, so they must not be called from a subscriber or while a lock is held.
 func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) {
 	o := newOpen(ctx, question.SessionID)
 	o.Question = &question
@@ -280,7 +280,7 @@ func (q *Questions) Ask(ctx context.Context, permissions []policy.Question) []po
 	open := make([]*Open, len(permissions))
 	for i := range permissions {
 		p := permissions[i]
-		// If the question ended later than its call, the client could be asked after the turn.
+		// If the question outlived its call, a client could show it after the end of the turn.
 		waits := p.Context
 		if waits == nil {
 			waits = ctx

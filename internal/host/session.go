@@ -110,9 +110,9 @@ func (s *Session) TellState() {
 // to now.
 func (s *Session) Settled() <-chan struct{} { return s.feed.settled() }
 
-// Replay sends the past to one subscriber: the completed items with numbers greater than the given
-// one, the open items with their text so far, and the pending proposals. The caller passes the
-// proposals. It returns the last number used. The caller must have held back the notifications
+// Replay sends past events to one subscriber: the completed items with numbers greater than the
+// given one, the open items with their text so far, and the pending proposals. The caller passes
+// the proposals. It returns the last number used. The caller must have held back the notifications
 // (Host.HoldFor).
 func (s *Session) Replay(
 	to Subscriber,

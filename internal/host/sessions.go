@@ -149,7 +149,8 @@ func (h *Host) tellProblems(s *Session, loaded *session.Loaded) {
 	}
 	switch {
 	case loaded.InterruptedTurn == "":
-	case loaded.Session.WrittenElsewhere(): // the session may still be running in the other process
+	// The turn may still be running in the other process.
+	case loaded.Session.WrittenElsewhere():
 		s.Engine.Notice("warning", "another agent-lsp was writing this session when it was loaded here; "+
 			"close it there, fork it or start a new one")
 	default:
