@@ -34,7 +34,7 @@ func With(path string, f func() error) error {
 	if err := wait(lock); err != nil {
 		return err
 	}
-	// Unlock explicitly, because a child that is being started keeps f open briefly.
+	// Unlock explicitly, because a child process that is being started keeps the file open briefly.
 	defer func() { _ = Unlock(lock) }()
 	return f()
 }
