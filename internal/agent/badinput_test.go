@@ -163,8 +163,8 @@ func checkDeltas(t *testing.T, events []Event) {
 	}
 }
 
-// If a restored history contains results for calls that were never made, these results are not sent
-// to the model.
+// If a restored history contains results for calls that were never made, the model does not receive
+// these results.
 func TestOrphanResultsInRestoredHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		orphan := message.NewText(message.RoleTool, "never asked")

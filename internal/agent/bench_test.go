@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// endless is a model that answers immediately. It requests a tool call until left calls have been
-// made.
+// endless is a model that answers immediately. Each reply except the last requests a tool call.
+// left is the number of replies that remain.
 type endless struct{ left int }
 
 func (e *endless) Info() ModelInfo { return ModelInfo{ContextWindow: 1 << 30} }

@@ -14,7 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// drain lets all pending work finish while the user no longer answers.
+// drain resumes the session until no turn is running and the queue is empty. Meanwhile, the user
+// answers nothing.
 func (c *chaos) drain() {
 	for range 200 {
 		_ = c.s.Resume()
@@ -75,7 +76,7 @@ func (c *chaos) verify() {
 // checker is a Sink and a Store that verifies the invariants at each event.
 type checker struct {
 	t    *testing.T
-	fail func() bool // reports whether the store is to fail
+	fail func() bool // reports whether the next store operation fails
 
 	mu     sync.Mutex
 	msgs   []*message.Message

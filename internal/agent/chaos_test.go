@@ -27,9 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // chaosRuns is the minimum number of random runs in a chaos test, even on a slow machine.
 const chaosRuns = 1000
 
-// chaosBudget returns the minimum duration and the minimum number of random runs. If
-// AGENT_LSP_CHAOS is set, it gives the duration, and at least chaosRuns runs are made. Otherwise
-// only a few runs are made.
+// chaosBudget returns the minimum duration and the minimum number of the random runs. If
+// AGENT_LSP_CHAOS is set, it is the duration, and the number is chaosRuns. Otherwise, the minimum
+// is one second and one run.
 func chaosBudget(t *testing.T) (time.Duration, int) {
 	s := os.Getenv("AGENT_LSP_CHAOS")
 	if s == "" {
@@ -42,10 +42,10 @@ func chaosBudget(t *testing.T) (time.Duration, int) {
 	return d, chaosRuns
 }
 
-// TestChaos checks invariants 1, 2, 6, 7 and 8 with random models, tools, users, hooks and stores.
-// Pairing is valid after every event and record, no tool starts before its message is stored,
-// events follow the grammar, no queued message is lost, every turn ends, and nothing is left
-// running. AGENT_LSP_CHAOS_SEED replays one run.
+// TestChaos checks several invariants with random models, tools, users, hooks and stores: pairing
+// is valid after every event and record, no tool starts before its message is stored, events follow
+// the grammar, no queued message is lost, every turn ends, and nothing is left running.
+// AGENT_LSP_CHAOS_SEED replays one run.
 func TestChaos(t *testing.T) {
 	if s := os.Getenv("AGENT_LSP_CHAOS_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
@@ -135,7 +135,7 @@ func (c *chaos) n(n int) int {
 	return c.rnd.IntN(n)
 }
 
-// nap sleeps for at most d in the bubble's time, or until ctx ends.
+// nap sleeps for at most d, in the simulated time of the synctest bubble, or until ctx ends.
 func (c *chaos) nap(ctx context.Context, d time.Duration) {
 	_ = pause.For(ctx, time.Duration(c.n(int(d))))
 }
@@ -320,7 +320,7 @@ func (c *chaos) expect(id string, err error) {
 	}
 }
 
-// steered checks that a steer is in the history, unless it was a one-shot steer, which is never
+// steered records that the final history must contain a queued steer. A one-shot steer is never
 // queued or stored.
 func (c *chaos) steered(out SteerOutcome) {
 	for _, q := range c.s.Queue() {

@@ -107,8 +107,9 @@ func bigCalls(turns int) func(n int) step {
 	}
 }
 
-// The token estimate alone keeps a long session within the window, so the provider never rejects a
-// request. Each compaction is committed once. The stored session gives the same view.
+// The session keeps its requests within the window by its own token estimate, so the provider never
+// rejects one. Each compaction is committed once. After a restart, the model would receive the same
+// messages.
 func TestLongSessionFits(t *testing.T) {
 	for _, list := range [][]string{nil, {history.StrategySlidingWindow}, {"importance"},
 		{history.StrategyHybrid}} {
@@ -184,7 +185,7 @@ func TestOverflowRecovery(t *testing.T) {
 func TestWindowFarTooLarge(t *testing.T) {
 	for _, c := range []struct {
 		names         bool
-		first, others int // rejections of the first long call, and of the twelve turns
+		first, others int // maximum number of rejections in the first turn, and in all twelve
 	}{{true, 1, 2}, {false, MaxRefusals, 3 * MaxRefusals}} {
 		bubble(t, func(t *testing.T) {
 			m := newStrict(4096)

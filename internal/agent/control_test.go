@@ -116,8 +116,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// If a turn ends without processing a steer, the steer is queued. A wait for it continues until the
-// turn that processes it has ended.
+// If a turn ends without processing a steer, the steer is queued. A caller that waits for the steer
+// then waits until the turn that processes it has ended.
 func TestWaitForASteerThatIsQueued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, _ := gateTool("gate")
@@ -160,7 +160,8 @@ func TestWaitForASteerThatIsQueued(t *testing.T) {
 	})
 }
 
-// When a job ends, the model is notified at the next boundary, or an idle session is woken up.
+// When a job ends, the model is notified before its next call. If the session is idle, the message
+// starts a turn.
 func TestNotify(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -187,7 +188,7 @@ func TestNotify(t *testing.T) {
 	})
 }
 
-// Items that a sub-agent shows below a call are closed with that call, even if the call was
+// When a call ends, the items that its sub-agent has shown are completed, even if the call was
 // abandoned.
 func TestNestedItemsCloseWithTheirCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -241,8 +241,9 @@ func readFile(id, path string) message.ToolCall {
 	return call(id, "readFile", fmt.Sprintf(`{"path":%q}`, path))
 }
 
-// A read between two edits delays the later edit only if they concern the same file. Such a read
-// runs after the earlier edit and before the later one. The results keep the order of the calls.
+// A read between two edits delays the later edit only if both access the same file. The read then
+// runs after an earlier edit of its file and before a later one. The results keep the order of the
+// calls.
 func TestReadsBetweenEditsThatWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{waiting: map[string]chan string{}}

@@ -110,7 +110,7 @@ func call(id, name, args string) message.ToolCall {
 	return message.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
-// blocks until the context ends
+// funcTool is a tool whose calls run the function run. If run is nil, a call returns "NAME ran".
 type funcTool struct {
 	spec tool.Spec
 	says tool.Prepared // result of Prepare, except for Run
@@ -142,7 +142,7 @@ func runTool(ctx context.Context, t tool.Tool, c *tool.Call) (*tool.Result, erro
 	return p.Run(ctx, c)
 }
 
-// saying sets the result of Prepare to p, except for its field Run.
+// saying sets the result of Prepare to p. The field Run of p is ignored.
 func (f *funcTool) saying(p tool.Prepared) *funcTool {
 	f.says = p
 	return f
@@ -191,7 +191,8 @@ func (l *log) all() []Event {
 	return append([]Event(nil), l.events...)
 }
 
-// lines prints each event as one or two words. For StateChanged, it prints only the status.
+// lines returns one line with one or two words for each event. For StateChanged, the line contains
+// only the status.
 func (l *log) lines() string {
 	var b strings.Builder
 	for _, e := range l.all() {

@@ -66,7 +66,7 @@ func (h *lifeHook) AfterCompact(_ context.Context, c Compacted) error {
 	return nil
 }
 
-// The hooks for the start and end of a session, for prompts and for steers are called once each.
+// Hooks run once at the start and once at the end of a session, and once for each prompt and steer.
 func TestLifecycleHooks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{}
@@ -140,8 +140,8 @@ func TestRefusedPromptIsWithheld(t *testing.T) {
 	})
 }
 
-// Compaction hooks can add instructions. They can refuse a compaction while there is still room in
-// the window, but not when it is full.
+// Compaction hooks can add instructions. They can refuse a compaction while the window has free
+// room, but not when the window is full.
 func TestCompactionHooks(t *testing.T) {
 	play := func(t *testing.T, deny error) (*lifeHook, *strict, *rig) {
 		h := &lifeHook{deny: deny}
@@ -209,8 +209,8 @@ func TestCompactionInstructions(t *testing.T) {
 	})
 }
 
-// A tool's result or the settings can make a tool end the turn. The turn does not end if the tool
-// returns an error, a hook vetoes it, or a steer is waiting.
+// A turn ends after a tool call if the tool's result or the settings request it. The turn continues
+// if the tool returns an error, a hook vetoes the end, or a steer is waiting.
 func TestStopAfterTool(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -323,7 +323,7 @@ func (f sentHook) BeforeModel(_ context.Context, req *Request) error {
 	return nil
 }
 
-// slowHook does not return from checking the first prompt until the turn ends.
+// slowHook is a hook whose check of the first prompt does not return until the turn ends.
 type slowHook struct {
 	lifeHook
 	entered chan struct{}

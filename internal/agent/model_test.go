@@ -212,7 +212,7 @@ func TestEnvIsReadAnew(t *testing.T) {
 	})
 }
 
-// If the environment has no provider, the turn fails with a message.
+// If the environment has no provider, the turn fails with an error message.
 func TestNoProvider(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(), nil)

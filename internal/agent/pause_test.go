@@ -90,7 +90,7 @@ func TestContinueAfterAnAbort(t *testing.T) {
 	})
 }
 
-// A paused session starts no turn. A running turn stops at the next boundary.
+// A paused session starts no turn. A running turn stops before its next model call.
 func TestPauseAndResume(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -135,7 +135,7 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// A turn that waits for the end of a pause can be steered, paused again, and aborted.
+// A turn that a pause has stopped can be steered, paused again, and aborted.
 func TestPausedTurnIsOpen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -178,8 +178,8 @@ func TestPausedTurnIsOpen(t *testing.T) {
 	})
 }
 
-// A pause that begins while the next model call is prepared also stops the turn. The model call
-// then uses the settings that are valid after the pause.
+// A pause also stops the turn if it begins while the next model call is being prepared. After the
+// pause, the model call uses the current settings.
 func TestPauseWhileACallIsPrepared(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		asked, goOn, asks := make(chan bool), make(chan bool), 0
@@ -447,7 +447,7 @@ func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 	}
 }
 
-// heldStore delays the storing of a turn's end once.
+// heldStore is a store that delays storing the end of a turn. It does so only once.
 type heldStore struct {
 	*log
 	once sync.Once

@@ -42,7 +42,8 @@ func (p *pinRig) turns(n int) {
 	}
 }
 
-// seesRule checks whether the last request contained the rule verbatim.
+// seesRule fails the test unless the last request contained the rule verbatim (or, if want is
+// false, did not contain it).
 func (p *pinRig) seesRule(want bool) {
 	p.t.Helper()
 	if got := strings.Count(p.sent, fmt.Sprintf("user %q\n", pinnedRule)); got > 1 ||
@@ -181,7 +182,7 @@ func TestPinErrors(t *testing.T) {
 	})
 }
 
-// An item is reported with its pin state at that time.
+// A completed item is reported with the pin state that its message had when the item was completed.
 func TestPinnedItems(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(steps(2)...), nil)

@@ -50,7 +50,7 @@ func (h replacing) BeforeTool(context.Context, *tool.Call, tool.Spec) (ToolOutco
 	return ToolOutcome{Args: json.RawMessage(h.args)}, nil
 }
 
-// The user is asked about exactly the call that runs, even if a hook replaced the arguments.
+// The user is asked about exactly the call that then runs, even if a hook replaced its arguments.
 func TestPrepare(t *testing.T) {
 	for _, tc := range []struct {
 		name, args  string

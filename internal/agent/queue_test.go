@@ -151,8 +151,8 @@ func TestQueueListRemoveClearBound(t *testing.T) {
 	})
 }
 
-// If the process ends after a message was delivered but before the shorter queue was stored, the
-// message is not delivered again.
+// If the process ends after a message was delivered but before its removal from the queue was
+// stored, the message is not delivered again.
 func TestDeliveredMessageIsNotQueuedAgain(t *testing.T) {
 	m := message.NewText(message.RoleUser, "once")
 	m.ID = "m1"

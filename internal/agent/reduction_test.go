@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// reductions is a hook that counts how often a reduction is attempted.
+// reductions is a hook that counts the attempts to reduce the history.
 type reductions struct{ n int }
 
 func (h *reductions) HookName() string { return "count" }
@@ -65,8 +65,8 @@ func TestFailedSummariesStop(t *testing.T) {
 	})
 }
 
-// Between two reductions, each request begins with the messages of the previous one, so that the
-// provider's cache can be used.
+// Between two reductions, each request begins with the messages of the previous request, so that
+// the provider's cache can be used.
 func TestPrefixIsStable(t *testing.T) {
 	for _, reducers := range [][]string{nil, {history.StrategySlidingWindow},
 		{history.StrategyHybrid}} {

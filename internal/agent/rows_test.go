@@ -168,7 +168,7 @@ func (f *fairness) Emit(id string, e Event) {
 	f.late = max(f.late, time.Since(f.start)-time.Duration(f.said[id])*10*time.Millisecond)
 }
 
-// If a summary lists files incorrectly, the session corrects it.
+// If a summary lists the wrong files, the session replaces the lists.
 func TestSummaryThatLies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(20000)

@@ -67,7 +67,7 @@ func TestSummaryModel(t *testing.T) {
 	})
 }
 
-// context.keepRecent sets the size of the recent part that is not summarized.
+// context.keepRecent sets how much of the recent history is not summarized.
 func TestKeepRecent(t *testing.T) {
 	kept := func(recent int) int {
 		var n int

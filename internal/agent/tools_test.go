@@ -105,8 +105,8 @@ func TestLocksAcrossSessions(t *testing.T) {
 	})
 }
 
-// wantFree reports locks that calls have not released. It must be called in a synctest bubble,
-// where waiting takes no real time.
+// wantFree fails the test if a call has not released its locks. It must be called in a synctest
+// bubble, where waiting takes no real time.
 func wantFree(t *testing.T, locks *keylock.Locks) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -209,8 +209,8 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// For a result that is too long, the model gets the beginning and the end. The rest can be read
-// from a file.
+// If a result is too long, the model gets its beginning and its end. The complete result can be
+// read from a file.
 func TestResultCapAndSpill(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := "HEAD\n" + strings.Repeat("中文 line\n", 20000) + "TAIL"

@@ -149,7 +149,7 @@ func TestSearchRanks(t *testing.T) {
 		save(t, s, m)
 	}
 	check(t, s, Query{Text: "postgres database"}, "db")
-	check(t, s, Query{Text: "running test"}, "tests style") // by stem, then by any word
+	check(t, s, Query{Text: "running test"}, "tests style") // both stems, then one of them
 	check(t, s, Query{Text: "日本語"}, "unicode")
 	check(t, s, Query{Text: "unicode works"}, "unicode")
 	// The text is searched as words, not parsed as query syntax.
@@ -396,7 +396,8 @@ func TestTools(t *testing.T) {
 }
 
 // A search with sketches finds the same best matches as an exact comparison. The vectors are
-// difficult on purpose: most have numbers with the same sign, and many are close to each other.
+// difficult on purpose: most of their components have the same sign, and many vectors are close to
+// each other.
 func TestSketchesFindTheBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const dims, topics = 384, 40

@@ -28,8 +28,8 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// Blocks that were sent separately are displayed separately, whichever way their lines end. The
-// text is otherwise unchanged.
+// Blocks that were sent separately are displayed on separate lines, whether or not their texts end
+// with a line break. The text is otherwise unchanged.
 func TestShownText(t *testing.T) {
 	for _, tc := range []struct {
 		want   string

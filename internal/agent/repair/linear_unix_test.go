@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// processorTime returns the processor time that this process has used, so that the load from other
-// processes is excluded.
+// processorTime returns the processor time that this process has used. Unlike elapsed time, it does
+// not depend on other processes.
 func processorTime(t *testing.T) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -180,7 +180,7 @@ func checkCrashHistory(t *testing.T, in *Loaded, dir, when string) {
 		ran[call]++
 	}
 	results := map[string]string{}
-	want := 0 // the position in "uarb" that is expected next
+	want := 0 // the index in "uarb" of the message that is expected next
 	for _, m := range in.Messages {
 		at := strings.Index("uarb", m.ID[:1])
 		if strings.HasPrefix(m.ID, "interrupted-") {

@@ -48,8 +48,8 @@ func place(t testing.TB, data []byte) *Library {
 	return l
 }
 
-// A log that is cut off at any byte either loads or returns an error that says why not. If it
-// loads, it can be appended to.
+// A log may be cut off at any byte. Loading it either succeeds or returns an error with the reason.
+// If the log loads, records can be appended to it.
 func TestCutAtEachByte(t *testing.T) {
 	data := stored(t)
 	l := newLibrary(t)
@@ -178,7 +178,8 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// If the folder is a file, every method returns a clear error and none panics.
+// If the path of the library's folder is a file, every method returns a clear error, and none
+// panics.
 func TestFolderIsAFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "f")
 	must(t, os.WriteFile(dir, nil, 0o600))
@@ -320,7 +321,7 @@ func TestSpareFolder(t *testing.T) {
 	wantOutline(t, load(t, broken, s.ID()), storyOutline)
 	fork, err := broken.Fork(s.ID(), "", false)
 	must(t, err)
-	broken.dir = l.dir // sessions in a readable folder are listed with them
+	broken.dir = l.dir // sessions in the original folder are listed as well
 	list, _, err := broken.List(Query{Text: "fix"})
 	if err != nil || len(list) != 3 {
 		t.Errorf("list: %v, %v", list, err)

@@ -46,8 +46,8 @@ func TestSyncIsBesideTheWriting(t *testing.T) {
 	must(t, s.Close())
 }
 
-// After a failed sync, the next call of Sync writes again the data that may have been lost. A
-// reader then finds complete data.
+// After a failed sync, the next call of Sync rewrites the data that may have been lost. A reader
+// then finds complete data.
 func TestSyncFailsAndIsTriedAgain(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)

@@ -177,8 +177,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// FuzzLoad checks that any file either loads or returns an error that says why not. A session that
-// loads has paired calls and results and can be appended to.
+// FuzzLoad checks that loading any file either succeeds or returns an error with the reason. A
+// session that loads has paired calls and results and can be appended to.
 func FuzzLoad(f *testing.F) {
 	data := stored(f)
 	f.Add(data)

@@ -78,7 +78,8 @@ func TestListNewestFirst(t *testing.T) {
 	}
 }
 
-// An index is replaced if it is missing, out of date, damaged or belongs to another session.
+// An index is replaced if it is missing, out of date or damaged, or if it belongs to another
+// session.
 func TestStaleIndex(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -140,8 +141,8 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// TestGCLeavesBeginning runs GC while sessions are being created. A session whose header has not
-// been written yet, by this or another process, is treated as new.
+// TestGCLeavesBeginning runs GC while sessions are being created. GC must keep a session whose
+// header has not been written yet, whether this or another process is creating the session.
 func TestGCLeavesBeginning(t *testing.T) {
 	dir := t.TempDir()
 	l := OpenWith(dir, Options{})
@@ -271,7 +272,7 @@ func tear(path string) error {
 		0o600)
 }
 
-// A session that any process is just creating is not removed as old and empty.
+// A session that any process is currently creating is not removed as old and empty.
 func TestGCLeavesWhatIsBeingMade(t *testing.T) {
 	l := Open(t.TempDir())
 	made, old := filepath.Join(l.dir, "made"+logSuffix), filepath.Join(l.dir, "abandoned"+logSuffix)

@@ -213,7 +213,7 @@ func TestCrashInTool(t *testing.T) {
 	}
 	check(in)
 	must(t, in.Session.SetTitle("mine")) // this write also stores the results
-	pending = false                      // decided later; the stored result stays unchanged
+	pending = false                      // decided only now; the stored result must not change
 	check(in)
 	must(t, in.Session.Close())
 	again := load(t, other, s.ID())

@@ -238,7 +238,7 @@ func TestSubagentEndsWithItsParent(t *testing.T) {
 	}
 }
 
-// The description stays the same for the same agents, and nesting depth is limited.
+// The tool's description does not depend on the order of the agents. The nesting depth is limited.
 func TestSubagentDescriptionAndDepth(t *testing.T) {
 	a, z := Agent{Name: "a", Description: "1"}, Agent{Name: "z", Description: "2"}
 	if x, y := setup(a, z).tool.Spec(), setup(z, a).tool.Spec(); x.Description != y.Description {

@@ -49,7 +49,7 @@ func TestArgumentPipeline(t *testing.T) {
 	}
 }
 
-// The schema library checks the keywords that the package's own validator does not support.
+// The schema library checks the keywords that this package's own validator does not support.
 func TestLibraryHasTheLastWord(t *testing.T) {
 	a := newSchema(Spec{Schema: json.RawMessage(`{"type":"object","properties":{"n":{` +
 		`"type":"integer","minimum":3},"s":{"$ref":"#/$defs/s"}},` +
@@ -66,8 +66,8 @@ func TestLibraryHasTheLastWord(t *testing.T) {
 	}
 }
 
-// FuzzArguments checks that arbitrary arguments cause no panic. Accepted arguments are an object
-// that is accepted again unchanged.
+// FuzzArguments checks that arbitrary arguments cause no panic. If arguments are accepted, the
+// result is a JSON object, and a second check accepts this object without changing it.
 func FuzzArguments(f *testing.F) {
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},` +
 		`"n":{"type":"integer","minimum":0},

@@ -111,9 +111,9 @@ func TestEditsOfDifferentFilesWaitTogether(t *testing.T) {
 	}
 }
 
-// TestReadsOfFilesBetweenEdits checks that a read waits for an edit before it if it concerns the
-// same file or a folder that contains the file, and that an edit after it waits for such a read.
-// Other reads do not affect the order of the edits.
+// TestReadsOfFilesBetweenEdits checks that a read of a file, or of a folder that contains it, waits
+// for an earlier edit of the file, and that a later edit of the file waits for the read. Other
+// reads do not affect the order of the edits.
 func TestReadsOfFilesBetweenEdits(t *testing.T) {
 	edit := func(name string, waits bool, files ...string) *fakeCall {
 		return &fakeCall{name: name, class: Edits, files: files, waits: waits}
@@ -171,8 +171,8 @@ func TestReadsOfFilesBetweenEdits(t *testing.T) {
 	}
 }
 
-// Reads between edits start one after another, so no such read waits until the user has been asked
-// about the next call.
+// Calls in a group with edits start one after another. Gathered therefore returns nil for each of
+// them, and no question waits for the questions of the other calls.
 func TestCallsOfAGroupOfEditsHaveNoMoment(t *testing.T) {
 	s := NewSchedule([]Scheduled{
 		&fakeCall{class: Edits}, &fakeCall{class: ReadsFiles}, &fakeCall{class: ReadsFiles},
