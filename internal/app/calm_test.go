@@ -9,8 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// TestCalm checks that memory is returned after the last running turn, and not after the start,
-// during a turn, between turns that follow each other, or after the end.
+// TestCalm checks that memory is returned to the system after the last running turn has ended. It
+// is not returned after the start, during a turn, between turns that follow each other, or after
+// calm is closed.
 func TestCalm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var freed atomic.Int32

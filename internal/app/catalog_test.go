@@ -100,8 +100,8 @@ func TestCatalogIsRefreshed(t *testing.T) {
 	}
 }
 
-// A failed refresh does not change the copy, and is retried a day later. Neither a prompt nor the
-// shutdown of the daemon waits for a refresh.
+// A failed refresh does not change the stored copy of the catalog, and is retried a day later.
+// Neither a prompt nor the shutdown of the daemon waits for a refresh.
 func TestCatalogFailures(t *testing.T) {
 	s := newCatwalk(t)
 	k := newModelCatalog(t.TempDir(), nil)

@@ -40,8 +40,9 @@ func guardedBy(m agent.Model) *guardedModel {
 	}
 }
 
-// A provider that keeps failing is skipped for a while if another provider can answer. No request
-// is made, and the error names the provider and the time. Later, a call tries the provider again.
+// A provider that keeps failing is skipped for a while if another provider can answer. While the
+// provider is skipped, it gets no requests, and the error names the provider and the time at which
+// it is tried again. After that time, a call tries the provider again.
 func TestCircuitOpensAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{err: &retry.Error{Kind: retry.Overloaded, Message: "busy"}}

@@ -225,8 +225,8 @@ func TestProviderStatus(t *testing.T) {
 	}
 }
 
-// A test sends one word to the model of a reference. An error is a complete sentence. Nothing is
-// sent to a provider whose key is missing.
+// The model test sends one word to the referenced model. If it fails, its error is a complete
+// sentence. Nothing is sent to a provider whose key is missing.
 func TestTryModel(t *testing.T) {
 	one, two := newEndpoint(t), newEndpoint(t)
 	p := testProviders(t, "ONE=key-one")

@@ -25,8 +25,8 @@ func localServer(t *testing.T, answers map[string]string) string {
 }
 
 // The window that a local server reports overrides the window in the catalog, and settings override
-// both. This applies to the list of models and to sessions. gpt-oss-20b has 131,072 tokens in the
-// catalog.
+// both. This applies to the list of models and to sessions. The catalog has a window of 131,072
+// tokens for gpt-oss-20b.
 func TestServersReportWindows(t *testing.T) {
 	const list = `{"data":[{"id":"gpt-oss-20b"%s}]}`
 	plain := fmt.Sprintf(list, "")
@@ -109,8 +109,8 @@ func TestServersReportWindows(t *testing.T) {
 	}
 }
 
-// A server on this computer without a known name is also queried when its models are listed, but
-// only while it answers. The next prompt uses the result.
+// If a server on this computer has no known name, listing its models also queries it for their
+// context windows, provided that it answers. The next prompt uses the result.
 func TestUnnamedServersReportWindows(t *testing.T) {
 	p := testProviders(t)
 	set := &config.Config{Model: "m", Provider: &config.Provider{}}

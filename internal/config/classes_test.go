@@ -193,8 +193,8 @@ func TestAnUntrustedWorkspaceMayOnlyTighten(t *testing.T) {
 	}
 }
 
-// A session's own config cannot set the keys that the documentation page about sessions lists. This
-// applies to every client. This test lists every other privileged setting.
+// A session's own config cannot set the keys that are listed on the documentation page about
+// sessions. This applies to every client. The list allowed contains the other privileged settings.
 func TestASessionSetsNoPrograms(t *testing.T) {
 	allowed := []string{
 		"prices", "fetch", "shell", "sandboxPaths", "mode", "aiComments", "repair", "catalog",

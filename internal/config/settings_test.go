@@ -25,8 +25,8 @@ func files(t *testing.T, user, workspace string, environ ...string) Sources {
 	return src
 }
 
-// check asserts values of the effective tree. The values are JSON, keyed by path, and "" means not
-// set. It also asserts that there is exactly one notice for each of the given words.
+// check asserts values of the effective settings. The values are JSON, keyed by path, and "" means
+// not set. It also asserts that there is exactly one notice for each of the given words.
 func check(t *testing.T, s *Set, values map[string]string, notices ...string) {
 	t.Helper()
 	for path, want := range values {
@@ -128,8 +128,8 @@ func TestBrokenFiles(t *testing.T) {
 		"AGENT_LSP_MAX_MODEL_CALLS|whole number")
 }
 
-// TestWorkspaceMayNotLoosen sets each key that only the user may set in a workspace. The value must
-// be ignored with a notice, and must take effect once the workspace is trusted.
+// TestWorkspaceMayNotLoosen sets, in a workspace, each key that only the user may set. The value
+// must be ignored with a notice, and must take effect once the workspace is trusted.
 func TestWorkspaceMayNotLoosen(t *testing.T) {
 	src := files(t, `{"permissions":{"rules":["allow bash(ls)","deny bash(rm *)"]},"provider":{"baseUrl":"http://mine"}}`, `{
 		"provider": {"baseUrl": "http://evil"}, "mcpServers": {"s": {"command": "evil"}},
@@ -192,14 +192,14 @@ func TestWorkspaceMayTighten(t *testing.T) {
 
 func TestUserSettingsOfAClient(t *testing.T) {
 	base := Load(Sources{})
-	// If a client does not mark the user's settings, its settings are treated as the user's at
-	// initialize, but not later.
+	// If a client sends no userSettings, all its settings are treated as the user's at initialize,
+	// but not later.
 	check(t, base.With(Initialization,
 		json.RawMessage(`{"editPolicy":"auto","provider":{"baseUrl":"http://x"}}`)),
 		map[string]string{"editPolicy": `"auto"`, "provider.baseUrl": `"http://x"`})
 	check(t, base.With(ClientConfig, json.RawMessage(`{"editPolicy":"auto"}`)),
 		map[string]string{"editPolicy": `"ask"`}, "editor settings|editPolicy")
-	// If a client marks the user's settings, its unmarked settings may come from the repository.
+	// If a client sends userSettings, its other settings may come from the repository.
 	for _, kind := range []Kind{Initialization, ClientConfig} {
 		s := base.With(kind, json.RawMessage(`{"userSettings":{"editPolicy":"review","provider":{"baseUrl":"http://x"}},"editPolicy":"auto","provider":{"baseUrl":"http://evil"},"model":"m"}`))
 		check(t, s, map[string]string{"editPolicy": `"review"`, "provider.baseUrl": `"http://x"`,

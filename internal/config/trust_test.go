@@ -69,7 +69,7 @@ func TestTrustOfOlderVersions(t *testing.T) {
 	}
 }
 
-// Several daemons that store answers at the same time share one file.
+// If several daemons store answers in the same file at the same time, all answers are kept.
 func TestTrustOfDaemonsAtOnceIsAllKept(t *testing.T) {
 	const daemons, each = 3, 5
 	path := filepath.Join(t.TempDir(), "state", "trust.json")
@@ -289,8 +289,8 @@ func TestTrustEndsWithTheContent(t *testing.T) {
 	}
 }
 
-// checkEnded checks that the workspace is no longer trusted, also in a session, until the user is
-// asked again.
+// checkEnded checks that the workspace is no longer trusted, not even in a session, until the user
+// is asked again.
 func checkEnded(t *testing.T, l *Live, src Sources) {
 	t.Helper()
 	c, _, _ := l.Session(nil)
