@@ -58,7 +58,7 @@ func TestClientReadsNoFileThatWasSwapped(t *testing.T) {
 	c.end()
 }
 
-// While a command runs, it could replace a file by a link before the client writes the file.
+// While a command runs, it could replace a file with a link before the client writes the file.
 // agent-lsp then writes the file itself.
 func TestClientWritesNoFileDuringACommand(t *testing.T) {
 	c, dir, _ := clientFiles(t,
@@ -82,7 +82,8 @@ func TestClientWritesNoFileDuringACommand(t *testing.T) {
 	}
 }
 
-// Opening a pipe would wait for another program, and block every later read.
+// The client must not be asked to open a named pipe, because it would wait for another program and
+// block every later read.
 func TestClientOpensNoPipe(t *testing.T) {
 	c, dir, _ := clientFiles(t, `{}`,
 		`{"toolCalls":[{"name":"read","arguments":{"path":"p"}}]}`,

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A command that runs without a question although it has no sandbox must not run in the client's
-// terminal, where the client's environment chooses the program.
+// A command that runs without approval although it has no sandbox must not run in the client's
+// terminal, because the client's environment would choose the program.
 func TestUnaskedCommandsStayOutOfTerminals(t *testing.T) {
 	home, dir, script := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "script.jsonl")
 	settings := filepath.Join(home, ".config", "agent-lsp", "config.json")

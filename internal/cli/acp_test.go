@@ -284,7 +284,7 @@ func TestACPModels(t *testing.T) {
 		return fmt.Sprint(c.call("session/new",
 			map[string]any{"cwd": dir, "mcpServers": []any{}})["configOptions"])
 	}
-	for asked.Load() == 0 { // wait until a session's request was rejected
+	for asked.Load() == 0 { // wait until a session's request has been rejected
 		if got := session(); strings.Contains(got, "second") {
 			t.Fatalf("models that no server lists: %s", got)
 		}

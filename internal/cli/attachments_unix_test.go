@@ -164,8 +164,8 @@ func TestAttachmentChangesAfterTheQuestion(t *testing.T) {
 		if strings.Contains(sent, "other-loot") {
 			t.Errorf("the model got a file that the user was not asked about:\n%s", sent)
 		}
-		// The permission covers the content that the client sent, even if the link now points to
-		// another file.
+		// The permission also covers the text that the client sent with the attachment. This text
+		// is used even though the link now points to another file.
 		if got := strings.Contains(sent, attachedLoot); got != (text != "") {
 			t.Errorf("with the text %q the model got the content: %v", text, got)
 		}

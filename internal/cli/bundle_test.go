@@ -32,7 +32,8 @@ func play(t *testing.T, env []string, args ...string) (stdout, stderr string, co
 
 const secret = "sk-proj-0123456789abcdefghijklmnopqrstuvwx"
 
-// homeWithSecrets is an empty home folder whose settings, environment and log contain a key.
+// homeWithSecrets creates a home folder, and returns it with the environment of a program. The
+// settings, the log and the environment contain a key.
 func homeWithSecrets(t *testing.T) (home string, env []string) {
 	home = t.TempDir()
 	put(t, filepath.Join(home, "config.json"), `{"model": "m", "provider": {"headers": {"X-Key": "`+

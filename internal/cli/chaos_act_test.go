@@ -238,7 +238,8 @@ func (w *world) answer() {
 	}
 }
 
-// decide decides some hunks of one proposal and records the outcome that each decision guarantees.
+// decide accepts or rejects some hunks of one proposal and records the outcome that each decision
+// guarantees.
 func (w *world) decide() {
 	ids := make([]string, 0, len(w.open))
 	for id, p := range w.open {
@@ -375,7 +376,7 @@ func (w *world) restore() {
 	err := w.ed.Call("agent/checkpoint/restore", map[string]any{"checkpointId": id}, nil)
 	w.note("restored %s: %v", id, err)
 	w.tally.add("restored")
-	for old := range w.edited { // this includes edits whose outcome has not been read yet
+	for old := range w.edited { // w.edited also contains edits whose outcome is not known yet
 		// With the policy "review", a rejected text was in the file until it was rejected, so a
 		// restore may bring that text back.
 		if line := strings.Replace(old, "version 0", "version 1", 1); w.fate[line] != "rejected" ||

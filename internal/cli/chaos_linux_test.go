@@ -53,8 +53,9 @@ func (w *world) ballast() string {
 	return ""
 }
 
-// seenFromOutside returns the path by which this process can reach a folder of the daemon that has
-// the given mark. It returns "" if the daemon has exited.
+// seenFromOutside returns the path under which this process can access a folder of a daemon that
+// runs in a separate mount namespace. mark identifies the daemon. The path is "" if the daemon has
+// exited.
 func seenFromOutside(mark, dir string) string {
 	for _, p := range marked(mark) {
 		if pid := firstField(p); pid != "" {

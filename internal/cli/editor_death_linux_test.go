@@ -18,7 +18,7 @@ import (
 // daemon, sends it a prompt, and waits.
 const envEditor = "AGENT_LSP_TEST_EDITOR"
 
-// deathOf describes the daemon that a killed editor leaves behind.
+// deathOf describes the daemon that the test editor starts and leaves behind when it is killed.
 type deathOf struct {
 	Daemon []string // command line of the daemon
 	Init   json.RawMessage
@@ -41,8 +41,8 @@ func maybeEditor() {
 	os.Exit(1)
 }
 
-// play is called in a process that inherits the daemon's stdin, with the write end of that pipe as
-// descriptor 3.
+// play starts the daemon with this process's stdin, which is a pipe. Descriptor 3 is the write end
+// of that pipe.
 func (d *deathOf) play() error {
 	syscall.CloseOnExec(3)
 	w := os.NewFile(3, "stdin of the daemon")

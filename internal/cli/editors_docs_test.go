@@ -25,7 +25,7 @@ type editorList struct {
 	Readme []readmeEditor
 }
 
-// realRun is the standard job, run in the real editor without a plugin.
+// realRun describes a test that performs the standard job in the real editor without a plugin.
 type realRun struct {
 	Editor, By string
 	Did        []string
@@ -151,7 +151,7 @@ func TestTablesOfEditors(t *testing.T) {
 	}
 }
 
-// Each listed test exists and is run by make test.
+// Each listed test exists, and `make test` runs it.
 func TestTestsOfEditorsRun(t *testing.T) {
 	l := readEditors(t)
 	run := byMakeTest(t)
@@ -225,8 +225,8 @@ var (
 	allPackages   = regexp.MustCompile(`\$\(GO\) test .*\./\.\.\.`)
 )
 
-// byMakeTest returns the scripts that make test runs: those in the recipes of its targets, and the
-// scripts that these scripts start.
+// byMakeTest returns the scripts that `make test` runs: those in the recipes of its targets, and
+// the scripts that these scripts start.
 func byMakeTest(t *testing.T) map[string]bool {
 	t.Helper()
 	makefile := read(t, "Makefile")

@@ -115,9 +115,9 @@ func keysFound(t *testing.T, exe, dir string, user int, setting string) map[stri
 	return found
 }
 
-// keyModel is a model that runs the program as a command, and makes an edit, which runs the
-// formatter and queries the language server. It waits for the language server's results, because
-// the server is stopped at the end of the run.
+// keyModel returns the script of a model that runs the program as a command, and makes an edit,
+// which runs the formatter and queries the language server. The model then waits for the language
+// server's results, because the server is stopped at the end of the run.
 func keyModel(exe, work string) string {
 	command := fmt.Sprintf("%s %s %s/found-command", exe, findKeysArg, work)
 	return fmt.Sprintf(`{"toolCalls":[{"name":"bash","arguments":{"command":"%s"}}]}
@@ -160,7 +160,7 @@ func init() {
 }
 
 // findKeys searches for keys in this process's ancestors, up to the agent, and in a process that it
-// starts. It writes the result to the file to.
+// starts. It writes the result to the file named by the parameter to.
 func findKeys(to string) {
 	open := exec.Command("sleep", "600")
 	open.Env = []string{"KEY=" + strings.Join([]string{"OPEN", "CANARY"}, "_")}

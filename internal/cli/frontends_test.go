@@ -219,13 +219,13 @@ func newModel(b *testing.B, deltas int, hang bool) *model {
 	return m
 }
 
-// facesBlock is the number of consecutive turns of one front end, so that processor time can be
-// attributed to it.
+// facesBlock is the number of turns that one front end runs before the other one is measured. The
+// processor time of such a block can be attributed to its front end.
 const facesBlock = 10
 
 // BenchmarkACPFace compares ACP with the native protocol, alternating between them in one run. The
-// same turns may take up to 10 % longer over ACP. The processor time of program and model together
-// shows a difference even where the elapsed time does not.
+// target is that a turn takes at most 10 % longer over ACP. The processor time of the program and
+// the model together shows a difference even if the elapsed time does not.
 func BenchmarkACPFace(b *testing.B) {
 	for _, c := range []struct {
 		name   string

@@ -48,7 +48,7 @@ func TestDaemonEndsBeforeTheTurn(t *testing.T) {
 	}
 }
 
-// endsAtPrompt is a daemon that accepts a prompt, sends part of a reply and exits.
+// endsAtPrompt acts as a daemon that accepts a prompt, sends part of a reply and exits.
 func endsAtPrompt(t *testing.T, in io.Reader, out io.WriteCloser) {
 	defer out.Close()
 	r := bufio.NewReader(in)

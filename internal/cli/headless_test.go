@@ -77,8 +77,8 @@ func TestRunAloneRefuses(t *testing.T) {
 	)
 }
 
-// TestRunTellsOfTries checks that the output reports the reason for each retry, and that the answer
-// starts again.
+// TestRunTellsOfTries checks that stderr shows the reason for each retry and then the complete new
+// answer, and that stdout contains only that answer.
 func TestRunTellsOfTries(t *testing.T) {
 	code, out, errs := headlessRun(
 		t,

@@ -55,8 +55,8 @@ type hundred struct {
 	left int                // number of sessions that have not sent their request yet
 }
 
-// piece records how much of a reply had arrived at a given time. Deltas that accumulate arrive as
-// one.
+// piece records how much of a reply had arrived at a given time. The daemon merges deltas that
+// accumulate, so several pieces of the reply may arrive as one.
 type piece struct {
 	at    time.Time
 	total int
@@ -221,7 +221,7 @@ func (h *hundred) report(began time.Time, memory int) {
 	h.b.ReportMetric(float64(least)/piecesEach, "least-served")
 }
 
-// memory returns a field of the daemon's status, in bytes.
+// memory returns a field of the daemon's /proc/PID/status, in bytes.
 func (h *hundred) memory(field string) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.pid))
 	_, value, found := strings.Cut(string(status), field)

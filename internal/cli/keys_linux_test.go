@@ -25,8 +25,8 @@ import (
 const callsACommand = `{"toolCalls": [{"name": "bash", "arguments": {"command": ` +
 	`"env; touch started; until [ -e seen ]; do sleep 0.02; done"}}]}`
 
-// newEchoing is an endpoint for every API. Its first and third answers to a prompt are errors that
-// contain the request's key. The second answer calls a tool.
+// newEchoing returns an endpoint for every API. Its first and third answers to a prompt are errors
+// that contain the request's key. Its second answer calls a tool.
 func newEchoing(t *testing.T, want string) *httptest.Server {
 	played, err := script.Load(strings.NewReader(callsACommand))
 	if err != nil {
@@ -70,7 +70,7 @@ func newEchoing(t *testing.T, want string) *httptest.Server {
 	return server
 }
 
-// TestNoKeyIsShown uses an endpoint for each API that echoes the key in its errors. The key must
+// TestNoKeyIsShown uses, for each API, an endpoint that echoes the key in its errors. The key must
 // not appear in any output, notification, log, stored file or support bundle, or in the arguments
 // or environment of a process. The key comes from an environment variable or from a login.
 func TestNoKeyIsShown(t *testing.T) {
@@ -114,8 +114,8 @@ type keyHunt struct {
 
 func newKeyHunt(t *testing.T, api string) *keyHunt {
 	k := &keyHunt{t: t, home: t.TempDir(), work: t.TempDir()}
-	// The key matches no pattern for secrets. Each test has its own key, because a starting process
-	// briefly shows its environment.
+	// The key matches no pattern for secrets. Each test has a different key, because the processes
+	// of parallel tests briefly show their environment when they start.
 	k.key = "recognizable-4711-of-" + api
 	file := filepath.Join(k.home, "config.json")
 	put(t, file, `{"model": "work/m", "retry": {"initialDelayMs": 1}, "providers": {"work": {`+
@@ -129,7 +129,8 @@ func newKeyHunt(t *testing.T, api string) *keyHunt {
 	return k
 }
 
-// run runs the program. It checks everything that the program prints, and returns it.
+// run runs the program and returns its output, after checking that the output does not contain the
+// key.
 func (k *keyHunt) run(input string, args ...string) string {
 	k.t.Helper()
 	exe, err := os.Executable()
@@ -154,7 +155,7 @@ func (k *keyHunt) check(what string, text []byte) {
 }
 
 // lookAtProcesses checks all processes while the tool's command is running, and then lets the
-// command finish. The caller closes the returned channel when the run is over.
+// command finish. The caller must close the returned channel when the program has exited.
 func (k *keyHunt) lookAtProcesses() chan<- struct{} {
 	over, looked := make(chan struct{}), make(chan struct{})
 	k.t.Cleanup(func() { <-looked })
@@ -186,7 +187,8 @@ func (k *keyHunt) lookAtProcesses() chan<- struct{} {
 	return over
 }
 
-// files checks all files in the home folder and in the workspace, except the one for stored keys.
+// files checks that no file in the home folder or the workspace contains the key, except the file
+// for stored keys.
 func (k *keyHunt) files() {
 	read := 0
 	for _, dir := range []string{k.home, k.work} {

@@ -15,9 +15,9 @@ import (
 )
 
 // outsider is a shell script that attempts operations which a language server must not perform. It
-// writes outside the workspace and into a file that can start programs, and connects to a listener.
-// It also writes into the workspace, which is allowed and shows that the script ran. bash runs
-// these lines as SHELL.
+// writes outside the workspace and into a file that can start programs, connects to a listener, and
+// reads secret files. It also writes into the workspace, which is allowed and shows that the script
+// ran. bash runs these lines as SHELL.
 const outsider = `{ echo x > OUT/pwned; echo x > HOME/pwned; echo x > WORK/.envrc; } 2>/dev/null
 (exec 3<>/dev/tcp/HOST) 2>/dev/null
 cat HOME/.netrc WORK/.env > WORK/read.txt 2>/dev/null
@@ -74,7 +74,7 @@ func (b *serverBox) script() string {
 func (b *serverBox) diagnose(file, want, path, settings string, trust bool) {
 	b.t.Helper()
 	put(b.t, b.home+"/config.json", settings)
-	// If a server is not ready, the call returns a result that says so after a few seconds.
+	// If a server is not ready, the call returns after a few seconds with a result that says so.
 	put(b.t, b.home+"/model.jsonl", strings.Repeat(fmt.Sprintf(
 		`{"toolCalls":[{"name":"lsp","arguments":{"operation":"diagnostics","path":%q}}]}`+"\n", file),
 		20)+fmt.Sprintf(`{"expect":{"lastTool":%q},"text":"answered"}`+"\n", want))

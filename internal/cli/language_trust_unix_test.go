@@ -29,8 +29,8 @@ var hostiles = []hostile{
 
 // TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace requests diagnostics from a language
 // server for a file in a hostile repository. The repository's code runs only after the user has
-// trusted it, and not after it has changed. The test detects this by the file that the code
-// creates.
+// trusted the repository, and no longer runs once the code has changed. The test detects the code
+// by the file that it creates.
 func TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace(t *testing.T) {
 	for _, h := range hostiles {
 		t.Run(h.name, func(t *testing.T) {
@@ -77,7 +77,8 @@ const asksDiagnostics = `{"toolCalls":[{"name":"tool_search","arguments":{"query
 {"expect":{"lastTool":%q},"text":"answered"}
 `
 
-// languageHome is a home folder whose settings configure a language server for *.fk files.
+// languageHome writes settings with a language server for *.fk files to a home folder. It returns
+// the environment of a program that uses this folder.
 func languageHome(t *testing.T, home, settings string) (env []string) {
 	t.Helper()
 	exe, err := os.Executable()

@@ -138,8 +138,8 @@ func (s *foundServer) prompted() bool {
 	return strings.Contains(string(b), "POST")
 }
 
-// foundHome is an environment without a provider, with the given state folder. It also changes to
-// an empty workspace.
+// foundHome returns an environment that has no configured provider and uses the given state folder.
+// It also changes the working folder to an empty workspace.
 func foundHome(t *testing.T, state string) []string {
 	dir := t.TempDir()
 	t.Chdir(t.TempDir())
@@ -161,7 +161,7 @@ type chooser struct {
 	ended   chan wire.TurnCompleted
 }
 
-// edit starts a daemon with an editor. The returned function stops both.
+// edit starts a daemon that is connected to an editor. The returned function stops both.
 func (s *foundServer) edit(state, option string) (c *chooser, end func()) {
 	s.t.Helper()
 	env := foundHome(s.t, state)
@@ -315,7 +315,7 @@ func foundServerOnTheCommandLine(t *testing.T) {
 			want = exitOK
 		}
 		user, program, shown := terminal(t)
-		if _, err := io.WriteString(user, answer+"\x04"); err != nil { // then end of input
+		if _, err := io.WriteString(user, answer+"\x04"); err != nil { // \x04 is the end of input
 			t.Fatal(err)
 		}
 		cmd := exec.Command(os.Args[0], "run", "hello")

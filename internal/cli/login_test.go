@@ -108,7 +108,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// An ACP client runs the login in a terminal with its arguments appended to those of the front end.
+// To log in, an ACP client runs the agent's own command in a terminal and appends the arguments for
+// the login.
 func TestLoginOfAnACPClient(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(home)

@@ -54,7 +54,8 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	var s struct{ SessionID string }
 	r.call("agent/prompt", map[string]any{"prompt": "hello"}, &s) // creates the session
 	held := <-hook
-	// each iteration takes as long as starting a server
+	// each iteration takes as long as starting a server, so the servers would have had time to
+	// start
 	for began := time.Now(); time.Since(began) < 300*time.Millisecond; {
 		one := exec.Command(os.Args[0])
 		one.Env = append(os.Environ(), mcptest.Variable+"=exit")

@@ -34,8 +34,8 @@ func editorOf(b *testing.B, capabilities string) (e *rpctest.Editor, end func())
 	}
 }
 
-// turnBy runs a turn with one request and returns its messages, up to the one that reports the end
-// of the turn.
+// turnBy returns a function that runs a turn with one request. The function returns the time from
+// the request to the message that reports the end of the turn.
 func turnBy(b *testing.B, e *rpctest.Editor, method string, params any,
 	ended string) func() time.Duration {
 	at := 0
@@ -54,7 +54,7 @@ func turnBy(b *testing.B, e *rpctest.Editor, method string, params any,
 }
 
 // BenchmarkFrontEnds measures a turn from its prompt to its end over agent/* and over plain LSP,
-// alternately in one run. Plain LSP may take up to 5 % longer.
+// alternately in one run. The target is that plain LSP takes at most 5 % longer.
 func BenchmarkFrontEnds(b *testing.B) {
 	rich, endRich := editorOf(b, `{"experimental": {"agentLsp": {"version": 1}}}`)
 	defer endRich()

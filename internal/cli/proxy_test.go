@@ -70,7 +70,7 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(here, there)
 }
 
-// answers is a provider that sends the same reply to every request.
+// answers acts as a provider that sends the same reply to every request.
 func answers(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -40,7 +40,8 @@ const (
 	endPatience = 5 * time.Minute
 )
 
-// playEditor makes the test binary act as an editor if a test requests it.
+// playEditor is called by TestMain. If a test requests it through the environment, playEditor makes
+// the test binary act as an editor.
 var playEditor = func() {}
 
 // runMainHidden is the value of envRunMain that makes the program hide its environment.

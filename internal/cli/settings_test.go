@@ -51,8 +51,8 @@ func TestModeReachesTheProvider(t *testing.T) {
 	}
 }
 
-// embeddings is an endpoint that returns similar vectors only for texts about animals. It records
-// the keys of its requests.
+// embeddings starts an endpoint that returns similar vectors only for texts about animals. It
+// returns the endpoint's URL, and the keys of the requests.
 func embeddings(t *testing.T) (url string, keys chan string) {
 	t.Helper()
 	keys = make(chan string, 100)
@@ -72,8 +72,8 @@ func embeddings(t *testing.T) (url string, keys chan string) {
 }
 
 // If the settings name an embeddings model, memories are found by meaning. If the settings also
-// specify how many, that many matching memories are sent with a prompt. The endpoint receives its
-// own key or none, but never the provider's key.
+// specify a number, up to that many matching memories are sent with each prompt. The endpoint
+// receives its own key or none, but never the provider's key.
 func TestMemoryByMeaningGoesWithAPrompt(t *testing.T) {
 	for variable, key := range map[string]string{"": "", "EMBED_TOKEN": "Bearer embedding-secret"} {
 		url, keys := embeddings(t)

@@ -85,7 +85,7 @@ func TestWorkingFolderGone(t *testing.T) {
 	}
 }
 
-// oneModel is a server that has one model and accepts one key.
+// oneModel starts a server that has one model and accepts one key.
 func oneModel(t *testing.T) (url string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -203,7 +203,7 @@ func TestNamesOfNothing(t *testing.T) {
 	has(t, "run", out+errs, append(reported, "Yes.")...)
 }
 
-// Doctor reports that a run's state cannot be stored.
+// If the state of a run cannot be stored, doctor reports this.
 func TestDoctorOfLockedState(t *testing.T) {
 	dir := unwritable(t)
 	if dir == "" {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// wholeHome is a home folder with a file, and a model that reads the file and reports its content.
+// wholeHome creates a home folder with a file. It returns the folder, and the environment of a
+// program whose model reads the file and reports its content.
 func wholeHome(t *testing.T) (home string, env []string) {
 	t.Helper()
 	home, state := t.TempDir(), t.TempDir()
