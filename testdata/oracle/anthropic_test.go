@@ -55,9 +55,9 @@ func claudeReply(m *anthropic.Message) reply {
 	return out
 }
 
-// TestAnthropic checks that both clients decode the documented streams identically, and that the
-// next request of the conversation is equal. The SDK's caller chooses the positions of the cache
-// marks.
+// TestAnthropic checks that the adapter and the SDK decode the documented streams identically, and
+// that their next requests in the conversation are equal. The cache marks are not compared, because
+// the SDK's caller chooses their positions.
 func TestAnthropic(t *testing.T) {
 	for _, name := range []string{"weather.sse", "thinking.sse"} {
 		answer := fixture(t, "anthropic/testdata/"+name)

@@ -70,8 +70,8 @@ var signatures = strings.NewReplacer(
 	"skip_thought_signature_validator", "skip/thought/signature/validator",
 )
 
-// TestGemini checks that both clients decode the documented streams identically, and that the next
-// request of the conversation is equal.
+// TestGemini checks that the adapter and the SDK decode the documented streams identically, and
+// that their next requests in the conversation are equal.
 func TestGemini(t *testing.T) {
 	for _, name := range []string{"weather.sse", "thinking.sse"} {
 		answer := signatures.Replace(fixture(t, "gemini/testdata/"+name))

@@ -107,8 +107,8 @@ func chatReads(t *testing.T, w *wire,
 	return &acc.ChatCompletion
 }
 
-// TestChat checks that both clients decode the stream identically, and that the next request of the
-// conversation is equal.
+// TestChat checks that the adapter and the SDK decode the stream identically, and that their next
+// requests in the conversation are equal.
 func TestChat(t *testing.T) {
 	first := generate(t, chatAPI.New(options(gpt, stream(chatStream))), modeltest.User("Weather?"))
 	params := openai.ChatCompletionNewParams{
@@ -147,8 +147,8 @@ func TestChat(t *testing.T) {
 	equal(t, "chat", w.Body, sdk.Body)
 }
 
-// TestResponses checks that both clients decode the stream identically, and that the next request
-// of the conversation is equal.
+// TestResponses checks that the adapter and the SDK decode the stream identically, and that their
+// next requests in the conversation are equal.
 func TestResponses(t *testing.T) {
 	first := generate(t, responsesAPI.New(options(gpt, stream(responsesStream))),
 		modeltest.User("Weather?"))

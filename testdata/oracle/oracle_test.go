@@ -147,7 +147,7 @@ func (r *reply) call(id, name, args string) {
 	r.Calls += fmt.Sprintf("%s %s %s; ", id, name, text(v))
 }
 
-// same compares the replies that both clients decoded.
+// same compares the replies that the adapter and the SDK decoded.
 func same(t *testing.T, name string, a, b reply) {
 	t.Helper()
 	if a != b {

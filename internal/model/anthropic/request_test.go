@@ -343,9 +343,10 @@ func TestAnyHistoryIsValid(t *testing.T) {
 	})
 }
 
-// conversation plays a conversation with tool calls, some of them parallel, and returns the shares
-// of cached tokens. Two replies contain more calls than the number of blocks that the provider
-// looks back to find a cached prefix.
+// conversation plays a conversation with tool calls, some of them parallel. It returns the number
+// of input tokens that were read from the cache, and the number of all input tokens. Two replies
+// contain more calls than the number of blocks that the provider looks back to find a cached
+// prefix.
 func conversation(
 	t *testing.T,
 	requests int,
@@ -423,7 +424,7 @@ func TestCachedShare(t *testing.T) {
 				message.NewText(message.RoleUser, "Also look at the tests."),
 			)
 		case 20:
-			at := len(req.Messages) - 1 // after the last reply and its results
+			at := len(req.Messages) - 1 // at becomes the index of the last reply
 			for req.Messages[at].Role != message.RoleAssistant {
 				at--
 			}

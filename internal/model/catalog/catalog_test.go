@@ -34,8 +34,8 @@ func TestDataIsCurrent(t *testing.T) {
 	}
 }
 
-// TestEveryModelIsFound checks that each model of the module is found with its facts by its ID and
-// by its plain name. If several models of a list share a name, the first one is found.
+// TestEveryModelIsFound checks that each model in the module is found by its ID and by its plain
+// name, together with its data. If several models in a list share a name, the first one is found.
 func TestEveryModelIsFound(t *testing.T) {
 	for _, p := range embedded.GetAll() {
 		byID, byName := map[string]Model{}, map[string]Model{}
@@ -110,9 +110,9 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// Price lists differ in what their two prices for cached input mean. These are the published
-// prices. According to https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching, writes
-// cost 1.25 times as much as other input, and reads cost a tenth. According to
+// Providers define their two prices for cached input differently. These are the published prices.
+// According to https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching, writes cost
+// 1.25 times as much as other input, and reads cost a tenth. According to
 // https://openai.com/api/pricing, reads cost a tenth to a half.
 func TestCacheTiers(t *testing.T) {
 	claude := 0
@@ -173,8 +173,8 @@ func TestPricesAreSound(t *testing.T) {
 	}
 }
 
-// The catalog's thinking levels have the same names as in the settings. A model that does not think
-// has no levels.
+// The catalog's thinking levels have the same names as in the settings. A model that does not
+// support thinking has no levels.
 func TestLevels(t *testing.T) {
 	for id, want := range map[string]string{
 		"claude-opus-5": "[low medium high xhigh]", "gpt-5.6-sol": "[off low medium high xhigh]",

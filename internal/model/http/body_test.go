@@ -29,8 +29,8 @@ func randomBody(r *rand.Rand) (*Body, []byte) {
 	return c.Body(written), whole
 }
 
-// Reading a body returns the bytes that were written and put, whatever the size of the reads and
-// however often it is sent.
+// Reading a body returns exactly the bytes that it was built from, whatever the size of the reads
+// and however often the body is read.
 func TestBodyIsWhatWasPut(t *testing.T) {
 	for seed := range uint64(200) {
 		b, want := randomBody(rand.New(rand.NewPCG(seed, 1)))
@@ -47,7 +47,7 @@ func TestBodyIsWhatWasPut(t *testing.T) {
 	}
 }
 
-// The server receives the complete body, over the special connection and over TLS.
+// The server receives the complete body, both over the package's own connection and over TLS.
 func TestBodyArrives(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all, _ := io.ReadAll(r.Body)
@@ -100,8 +100,8 @@ func (c spyConn) ReadFrom(r io.Reader) (int64, error) {
 	return c.gatherConn.ReadFrom(r)
 }
 
-// net/http passes a long body to the connection directly. If a new version of Go stops doing so,
-// bodies would be copied again unnoticed.
+// net/http passes a long body to the connection directly. If a new version of Go no longer does
+// this, bodies are copied again, and only this test shows it.
 func TestBodyIsNotCopied(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_,

@@ -47,8 +47,8 @@ func peakHeap(f func()) uint64 {
 	return peak - min(peak, before)
 }
 
-// TestEndlessStream checks that a call ends with an explanatory error, and that the heap stays
-// small, whatever the provider sends without end.
+// TestEndlessStream checks that, if a provider sends any kind of data without end, the call returns
+// an explanatory error and the heap stays small.
 func TestEndlessStream(t *testing.T) {
 	kib := strings.Repeat("0123456789abcdef", 64)
 	chat := func(delta string) func(int) string {

@@ -26,7 +26,7 @@ func textOnly(t *testing.T, b *strings.Builder) func(agent.Delta) {
 	}
 }
 
-// SuperfluousEfforts returns the models for which the catalog already has the same levels.
+// SuperfluousEfforts returns the models in efforts whose levels are the same in the catalog.
 func SuperfluousEfforts() (ids []string) {
 	for id, levels := range efforts {
 		if slices.Equal(levels, catalog.Lookup("openai", id).Levels) {

@@ -15,9 +15,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// TestRefusedKeyIsAskedAnewOnce checks that after a 401 the key is requested from its source once
-// more. The same key is not sent again. If the source reports that it has no other key, it is not
-// asked.
+// TestRefusedKeyIsAskedAnewOnce checks that after a 401, the key is requested from its source once
+// more. If the source returns the same key, that key is not sent again. If the source has no other
+// key, it is not asked.
 func TestRefusedKeyIsAskedAnewOnce(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -201,7 +201,7 @@ func TestNativeHistory(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	chat := openai.Options{Options: modelhttp.Options{Model: "m"}} // the model of the reply
+	chat := openai.Options{Options: modelhttp.Options{Model: "m"}} // the model that replied
 	body, _ = send(t, chat, req)
 	if b, _ := json.Marshal(body); strings.Contains(string(b), "openaiItem") {
 		t.Errorf("the chat API received %s", b)

@@ -34,8 +34,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// playOne requests one reply. A recorder has no connection to drop, so a dropped connection is a
-// panic, as net/http defines it.
+// playOne requests one reply. If the script drops the connection, the handler panics with
+// http.ErrAbortHandler. playOne ignores this panic.
 func playOne(ctx context.Context, v *Server, path, body string) {
 	defer func() {
 		if r := recover(); r != nil && r != http.ErrAbortHandler {
