@@ -74,8 +74,8 @@ func TestRepositoriesUnderOtherNamesAsk(t *testing.T) {
 	}
 }
 
-// TestTargetsOfProtectedLinksAsk checks which edits require the user's approval: edits in a folder
-// that a link with a protected name leads to, and in a folder that Git's settings name.
+// TestTargetsOfProtectedLinksAsk checks that an edit requires the user's approval in a folder to
+// which a link with a protected name leads, and in a folder that Git's settings name.
 func TestTargetsOfProtectedLinksAsk(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Symlink("editor", filepath.Join(root, ".vscode")); err != nil {

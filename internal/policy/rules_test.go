@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// slipRules are the rules used with the table of bypass attempts.
+// slipRules returns the rules that are used with the table of bypass attempts.
 func slipRules(t testing.TB) []Rule {
 	t.Helper()
 	b, err := os.ReadFile(tables + "/slips.txt")
@@ -234,7 +234,7 @@ func FuzzWrappedDenied(f *testing.F) {
 	})
 }
 
-// wordsOnly reports whether the wrapper accepts only a simple command, and no list of commands.
+// wordsOnly reports whether the wrapper accepts only a simple command, and not a list of commands.
 func wordsOnly(w string) bool {
 	return strings.HasSuffix(w, " %s") && !strings.ContainsAny(w, ";|&\n") ||
 		strings.HasPrefix(w, "find")

@@ -135,7 +135,7 @@ mkdir s; ln -s "$PWD/s" P; mv s P; ln -sfn evil P; rmdir s; rmdir -p D; chmod 77
 	}
 }
 
-// A link to the whole workspace would make all of it read-only.
+// A link to the whole workspace does not make the workspace read-only.
 func TestALinkToTheWholeWorkspace(t *testing.T) {
 	b := newBox(t)
 	b.links([]string{".claude/skills/self ../.."})

@@ -15,7 +15,7 @@ import (
 const raceSeconds = "3"
 
 // compete runs Python scripts at the same time, each in its own sandbox, and returns their outputs.
-// The scripts stop at the time in the variable end or when the file won exists.
+// The scripts stop at the time in their variable end, or when a file named won exists.
 func (b *box) compete(scripts ...string) string {
 	b.t.Helper()
 	const head = `import os, time
@@ -82,7 +82,7 @@ func TestCommandsTogetherShowNoSecret(t *testing.T) {
 	b := newBox(t)
 	b.spec.Lock = filepath.Join(b.home, "lock")
 	b.write("conf/.env", "CANARY")
-	for i := range 2000 { // files that the search for secrets visits after it has found .env
+	for i := range 2000 { // the search for secrets visits these files after .env
 		b.write("z/"+strconv.Itoa(i), "")
 	}
 	moving := make(chan struct{})
