@@ -171,8 +171,8 @@ func TestAClientLeavesTheQuestionToOthers(t *testing.T) {
 	}
 }
 
-// If no client can ask the user, a question ends immediately, a permission request is refused, and
-// the session reports the reason.
+// If no client can ask the user, a question returns immediately, a permission request is refused,
+// and the session reports the reason.
 func TestNoClientCanAsk(t *testing.T) {
 	for _, attach := range []bool{false, true} {
 		h, s := oneSession(t)
@@ -206,8 +206,8 @@ func TestNoClientCanAsk(t *testing.T) {
 	}
 }
 
-// When its context ends, a question is closed. Subscribers are notified, and a later answer has no
-// effect.
+// If the context of a question ends, the question is closed. Subscribers are notified, and a later
+// answer has no effect.
 func TestAQuestionEndsWithItsContext(t *testing.T) {
 	h, s := oneSession(t)
 	reported := closedIn(h)

@@ -305,8 +305,8 @@ func TestStatesReplaceEachOther(t *testing.T) {
 	}
 }
 
-// A response is sent before the state that its request causes, even if an older state is still
-// queued before the response.
+// A response is sent before the session state that the request causes. The new state must not
+// replace an older one that is queued before the response.
 func TestAStateDoesNotOvertakeAnAnswer(t *testing.T) {
 	g := newGate()
 	o := NewOutbox(g)

@@ -31,7 +31,7 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 			Put(context.Background(), host.Question{SessionID: made.SessionID, Text: "Which?"})
 		asked <- r
 	}()
-	// Give a question that was not held back time to arrive.
+	// Give the question time to arrive if it was not held back.
 	c.call("agent/session/list", map[string]any{}, nil)
 	release()
 	_, reported := c.wait(

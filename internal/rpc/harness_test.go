@@ -74,8 +74,8 @@ func says(text string) fakeModel {
 	}
 }
 
-// hangs returns a model that returns only when its turn is aborted. It sends a value to begun at
-// each call.
+// hangs returns a model whose calls end only when the turn is aborted. Each call sends a value to
+// begun.
 func hangs(begun chan<- struct{}) fakeModel {
 	return func(ctx context.Context, _ *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
 		on(agent.Delta{Kind: agent.DeltaText, Text: "thinking"})

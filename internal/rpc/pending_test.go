@@ -98,7 +98,7 @@ func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 		wire.MethodTurnWait,
 		map[string]any{"sessionId": id},
 		nil,
-	) // the session is known once the model was called
+	) // the session is known once the model has been called
 	command := c.core.Workspace.BeginCommand(id, "turn_later")
 	const line = "of a command\n"
 	if err := os.WriteFile(path, []byte(string(accepted)+line), 0o600); err != nil {
@@ -135,8 +135,8 @@ func TestCodeActions(t *testing.T) {
 	}
 	ours := map[string]any{"range": line(4, 4), "message": "x", "source": "agent-lsp"}
 	theirs := map[string]any{"range": line(4, 4), "message": "undefined: y", "severity": 1}
-	// The client does not support literals, so it receives commands. Actions without a position
-	// come last.
+	// The client does not support code action literals, so it receives commands. Actions without a
+	// position come last.
 	got := titles(
 		map[string]any{
 			"range":   line(4, 4),
@@ -163,8 +163,8 @@ func TestCodeActions(t *testing.T) {
 	c.execute("agent.rejectAll")
 }
 
-// The response to a prompt precedes the questions of its turn, also for eglot, which drops a
-// question that is open when the response arrives.
+// The response to a prompt precedes the questions of its turn. This matters for eglot, which drops
+// a question that is open when the response arrives.
 func TestPromptOfEglotIsAnsweredFirst(t *testing.T) {
 	for range 50 {
 		var c *testClient

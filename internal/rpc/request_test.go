@@ -11,8 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
-// The notifications that a request causes are sent after its response. Only then is the session
-// settled, and callers that wait for that continue.
+// The notifications that a request causes are sent after its response. Only then does the session
+// become settled, and callers that wait for it continue.
 func TestHoldKeepsEventsBehindTheAnswer(t *testing.T) {
 	h, id, _, sent := slowClient(t)
 	delivered := 0

@@ -457,7 +457,7 @@ func TestASessionThatIsNotOpenIsDeleted(t *testing.T) {
 	d.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
 }
 
-// If a job ends while its session is being loaded, the session receives the job's message after it
+// If a job ends while its session is being loaded, the session receives the job's message once it
 // is loaded.
 func TestASessionThatIsBeingMadeIsNotified(t *testing.T) {
 	c := claimed(t, harnessOptions{core: func(core *testCore) {

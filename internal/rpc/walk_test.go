@@ -31,8 +31,8 @@ type walk struct {
 	seen    map[string]bool     // boundaries that were reached
 }
 
-// onTheWay lists the packages of the request path. It does not include leaf packages, which import
-// no other package of the path, such as agent/toolcall.
+// onTheWay lists the packages of the request path. It does not include leaf packages such as
+// agent/toolcall, which import no other package of the path.
 var onTheWay = []string{
 	"internal/rpc", "internal/rpc/agentapi", "internal/host", "internal/agent",
 }
@@ -71,8 +71,8 @@ func packageOf(f runtime.Frame) string {
 	return name[:slash+1+max(dot, 0)]
 }
 
-// walks contains one call of each tool that reads or changes files, and says whether the call
-// proposes a change.
+// walks contains one call of each tool that reads or changes files, and whether the call proposes a
+// change.
 var walks = []struct {
 	tool, args string
 	proposes   bool
@@ -178,7 +178,7 @@ func startWalk(t *testing.T, walked *walkedTool, args string) (c *testClient, as
 	return c, asked
 }
 
-// callOnce is a model that calls a tool and then ends the turn.
+// callOnce returns a model that calls a tool and then ends the turn.
 func callOnce(name, args string) fakeModel {
 	call := callsOnce(name)
 	return func(ctx context.Context, r *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
@@ -224,9 +224,10 @@ func (w *walk) check(t *testing.T) {
 	}
 }
 
-// walkedTool is a real tool that records how it is called. To reveal a second decoding, it removes
-// the call's JSON, which the registry has already decoded. To reveal a second resolving of the
-// path, it redirects the link to the other folder as soon as the call is prepared.
+// walkedTool is a real tool that records how it is called. It removes the call's JSON, which the
+// registry has already decoded, so that decoding it a second time fails. As soon as the call is
+// prepared, it redirects the link to the other folder, so that resolving the path a second time has
+// a different result.
 type walkedTool struct {
 	name          string
 	root          string

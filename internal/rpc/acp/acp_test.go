@@ -226,7 +226,7 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	say("2")
 	say("3")
 	lines := bufio.NewReader(r)
-	for range 2 { // handles the messages sent so far
+	for range 2 { // read the messages sent so far
 		if _, err := lines.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}

@@ -137,9 +137,9 @@ func (l *launched) end() (started, closed []string) {
 	return started, closed
 }
 
-// The server for the folder in which the client started the agent is started before the first
-// session, and knows the client's capabilities. The first session uses this server if it needs only
-// this folder. Otherwise the server is closed as soon as another one is requested.
+// A server is started before the first session, for the folder in which the client started the
+// agent. This server knows the client's capabilities. The first session uses it if the session
+// needs only that folder. Otherwise the server is closed as soon as a session requests another one.
 func TestAServerStartsAhead(t *testing.T) {
 	base := t.TempDir()
 	dir, other, link := filepath.Join(base, "dir"), filepath.Join(base, "other"),

@@ -6,8 +6,8 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Wait also covers the messages that were held back for the responses. Otherwise these messages
-// could be lost at the end of the connection, which uses Wait.
+// Wait also covers the messages that were held back for the responses. A connection calls Wait
+// before it ends, and could otherwise lose these messages.
 func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 	var all Requests
 	held, reported := make(chan struct{}), make(chan struct{})

@@ -107,8 +107,8 @@ func TestListsAreWhole(t *testing.T) {
 	}
 }
 
-// Every error code is in the table of the protocol page, and the page on troubleshooting says what
-// to do about it.
+// Every error code is listed in docs/reference/protocol/connection.md, and
+// docs/use/troubleshooting.md says what to do about the error.
 func TestErrorCodesAreDocumented(t *testing.T) {
 	source, err := os.ReadFile("codes.go")
 	if err != nil {
