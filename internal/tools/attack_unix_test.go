@@ -19,7 +19,8 @@ const (
 	treasure = "unnamed-treasure"
 )
 
-// trapped is a workspace with links, pipes and devices that lead out of it.
+// trapped returns a workspace with links, pipes and devices that lead out of it, and a folder
+// outside the workspace.
 func trapped(t *testing.T) (h *harness, outside string) {
 	h = newHarness(t).files("a.txt: a\n", "dir/b.txt: b\n", "dir/deep/c.txt: c\n")
 	outside, err := filepath.EvalSymlinks(t.TempDir())
@@ -154,8 +155,8 @@ func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 		len(tools), tried)
 }
 
-// addUntried adds an attack for each path parameter of each tool that is missing from the table, so
-// that a new tool is tested without a row of its own.
+// addUntried adds attacks on the tools that the table does not list, one for each of their path
+// parameters. A new tool is therefore tested even if it has no row.
 func addUntried(t *testing.T, h *harness, tools map[string]func(string) (string, args)) {
 	tried := map[string]bool{}
 	for _, way := range tools {

@@ -183,8 +183,8 @@ func TestBashUnsaved(t *testing.T) {
 	}
 }
 
-// TestSubjects checks that the subject of a call names all files that the call concerns, so that
-// the policy checks all of them.
+// TestSubjects checks that the subject of a call names all files that the call uses, so that the
+// policy checks all of them.
 func TestSubjects(t *testing.T) {
 	h := newHarness(t)
 	for _, c := range []struct{ tool, args, want string }{
@@ -243,7 +243,7 @@ func TestJobs(t *testing.T) {
 	if len(res.Activate) != 1 || res.Activate[0] != "job" {
 		t.Errorf("activates %v", res.Activate)
 	}
-	message := <-h.ended // without a fifo, the job exits on its own
+	message := <-h.ended // there is no fifo yet, so the job fails and exits
 	want(t, message, "The background job job_", "has failed: ", "begun\n")
 	jobs := h.set.d.Jobs.List("s1")
 	if len(jobs) != 1 || jobs[0].Status != "failed" {
@@ -404,8 +404,8 @@ func TestJobOutputIsBounded(t *testing.T) {
 }
 
 // BenchmarkBashTrue reports how much longer a command takes with the tool than when it is started
-// directly. The two alternate in the same run. It compares both the medians and the minimums,
-// because load on the machine affects the minimums less.
+// directly. It alternates between the two in the same run. It compares the medians and also the
+// minimums, because load on the machine affects the minimums less.
 func BenchmarkBashTrue(b *testing.B) {
 	h := newHarness(b)
 	// The first command also starts the supervisor for the next one.

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// limits lists the texts that the row of each tool must contain. The test of a new tool adds its
-// texts with documents.
+// limits lists the texts that the row of each tool must contain. The test of a new tool adds that
+// tool's texts by calling documents.
 var limits = map[string][]string{
 	"read": {number(readLines) + " lines", fmt.Sprintf("%d KB", readBytes>>10),
 		fmt.Sprintf("%d files", readFiles), number(maxLine) + " bytes", number(imageSide) +

@@ -267,8 +267,8 @@ func TestWrite(t *testing.T) {
 	want(t, h.run("write", args{"path": "../x", "content": "a"}), "ERROR: ", "outside")
 }
 
-// For a document that is open and unsaved, an edit is matched with the buffer, and never changes
-// the file on disk.
+// If a document is open and has unsaved changes, an edit is matched against the buffer, and never
+// changes the file on disk.
 func TestEditUnsaved(t *testing.T) {
 	h := newHarness(t).files("a.txt: disk\n")
 	h.open("a.txt", "buffer\n")

@@ -201,7 +201,7 @@ func shownResult(res *tool.Result, err error) string {
 func (h *harness) result(name string, a args) (*tool.Result, error) {
 	h.t.Helper()
 	tool := h.tool(name)
-	// If a tool is called by another name, the engine renames its parameters.
+	// If the tool is called by one of its aliases, rename the parameters as the engine does.
 	if spec := tool.Spec(); spec.Name != name {
 		renamed := args{}
 		for k, v := range a {

@@ -211,7 +211,7 @@ func TestFetchOptions(t *testing.T) {
 		"ERROR: the host example.org is not one of the allowed hosts")
 }
 
-// ownMachine returns lists that let the fetch tests reach servers on this machine.
+// ownMachine returns host lists that allow the fetch tests to reach servers on this machine.
 func ownMachine(t *testing.T, deny ...string) hosts.Lists {
 	t.Helper()
 	l, faults := hosts.Parse([]string{"127.0.0.0/8", "::1"}, deny)

@@ -57,7 +57,7 @@ func TestSchemas(t *testing.T) {
 
 // TestAlwaysSent checks which tools are always sent, and limits their share of the first request.
 func TestAlwaysSent(t *testing.T) {
-	const budget = 4800 // of 8,000 bytes for the first request
+	const budget = 4800 // of the 8,000 bytes allowed for the first request
 	var names []string
 	size := 0
 	for _, tool := range all(t) {
@@ -83,8 +83,7 @@ func TestAlwaysSent(t *testing.T) {
 	}
 }
 
-// The aliases of tools and parameters refer to existing ones, and no two tools have the same name
-// or alias.
+// Each alias refers to an existing tool or parameter, and no two tools have the same name or alias.
 func TestAliases(t *testing.T) {
 	owner := map[string]string{}
 	claim := func(name, tool string) {

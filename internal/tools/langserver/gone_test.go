@@ -39,8 +39,8 @@ func (h *harness) file(name string) *workspace.File {
 	return f
 }
 
-// TestFileGoneWhileItIsAskedAbout checks the case that a request for diagnostics is waiting while
-// another one finds that the file no longer exists, and closes it.
+// TestFileGoneWhileItIsAskedAbout covers the case in which one request for a file's diagnostics is
+// waiting while another one finds that the file no longer exists, and closes the file.
 func TestFileGoneWhileItIsAskedAbout(t *testing.T) {
 	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: call b")
 	s, f, ctx := h.unstarted(), h.file("a.fk"), context.Background()

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// testCache is the folder in which scripts/setup.sh installs the dependencies of the tests.
+// testCache returns the folder in which scripts/setup.sh installs the dependencies of the tests.
 func testCache(t testing.TB) string {
 	t.Helper()
 	cache := os.Getenv("XDG_CACHE_HOME")

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// starters are servers that wait at a gate. The field in lists those that have been admitted, in
-// order.
+// starters simulates servers that wait at a gate. in is the list of the admitted servers, in the
+// order of admission.
 type starters struct {
 	g    gate
 	in   []string

@@ -124,7 +124,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	}
 }
 
-// A long event stream of short messages has no limit.
+// The size limit applies to each message, and not to a long event stream of short messages.
 func TestStreamsOfShortMessagesAreNotBounded(t *testing.T) {
 	event := "data: " + strings.Repeat("x", 1<<10) + "\n\n"
 	b := newBounded(&http.Response{
@@ -136,8 +136,9 @@ func TestStreamsOfShortMessagesAreNotBounded(t *testing.T) {
 	}
 }
 
-// A message of small values is refused, because decoding it needs much more memory than its text.
-// Commas in strings do not count, and a quote in a line that is not JSON does not hide values.
+// A message that consists of many small values is refused, because decoding it needs much more
+// memory than its text. Commas in strings do not count as separators. A quote in a line that is not
+// JSON does not hide the values after it.
 func TestMessagesOfManyValuesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		begin, part string
@@ -168,7 +169,7 @@ func TestMessagesOfManyValuesAreBounded(t *testing.T) {
 	}
 }
 
-// repeated is an endless text.
+// repeated is a reader that returns the same text endlessly.
 type repeated string
 
 func (r repeated) Read(p []byte) (int, error) { return copy(p, r), nil }

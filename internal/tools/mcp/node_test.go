@@ -153,7 +153,7 @@ func (w *world) allowed(t *testing.T, folders ...string) {
 	}
 }
 
-// TestEverythingServer uses all features of the protocol over both transports.
+// TestEverythingServer uses all MCP features that the daemon supports, over both transports.
 func TestEverythingServer(t *testing.T) {
 	t.Parallel()
 	script := nodeServer(t, "server-everything")

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// If a call begins after the folders changed, the server has the current folders when it receives
-// the call, even if sending them takes long.
+// If a call begins after the folders have changed, the server knows the current folders when it
+// receives the call, even if determining them takes long.
 func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	t.Parallel()
 	var changed atomic.Bool
@@ -32,7 +32,7 @@ func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	if err := w.hub.sorted()[0].rootsTold(aborted); err == nil {
 		t.Error("the new folders are reported already")
 	}
-	// By then, a call that does not wait for the folders would be finished.
+	// By then, a call that did not wait for the folders would have finished.
 	time.AfterFunc(50*time.Millisecond, func() { close(tell) })
 	if res := w.ask(t, "plain_echo", `{"text": "roots"}`); res.Text != "file:///one file:///two" {
 		t.Errorf("the server knows %q", res.Text)
@@ -60,7 +60,7 @@ func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 	} {
 		var reported atomic.Bool
 		w.hub.RootsChanged()
-		// By then, a request that does not wait for the folders would be finished.
+		// By then, a request that did not wait for the folders would have finished.
 		time.AfterFunc(50*time.Millisecond, func() { reported.Store(true); tell <- struct{}{} })
 		if read(); !reported.Load() {
 			t.Errorf("%s did not wait for the folders", name)

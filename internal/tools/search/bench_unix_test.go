@@ -19,7 +19,7 @@ func usedTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// goTree is the source tree for which the published figures were measured.
+// goTree returns the path of the source tree for which the published figures were measured.
 func goTree() string { return filepath.Join(build.Default.GOROOT, "src") }
 
 // BenchmarkGrep searches the Go source tree and, if ripgrep is installed, alternates with it. It

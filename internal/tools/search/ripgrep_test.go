@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// oddTree contains files that are difficult to search, because of unusual names, encodings, line
+// oddTree returns files that are difficult to search, because of unusual names, encodings, line
 // endings or ignore files.
 func oddTree() map[string]string {
 	utf16 := func(order string, text string) string {
@@ -306,8 +306,8 @@ func isAccepted(used []bool, s oddSearch, at string) bool {
 	return false
 }
 
-// differences returns the matches that only one of the two reports. It marks those of this package
-// with "+" and those of ripgrep with "-".
+// differences returns the matches that are in only one of the two lists. Matches of this package
+// are marked with "+", and matches of ripgrep with "-".
 func differences(ours, theirs []string) (out []string) {
 	for _, at := range ours {
 		if !slices.Contains(theirs, at) {

@@ -46,8 +46,8 @@ func TestUnicodeWords(t *testing.T) {
 	}
 }
 
-// TestSimulation checks that the simulation and the automaton give the same result for patterns
-// that both support.
+// TestSimulation checks that, for patterns that both support, the automaton's simulation gives the
+// same result as the regexp package.
 func TestSimulation(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	patterns := []string{

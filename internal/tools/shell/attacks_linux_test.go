@@ -358,7 +358,7 @@ func isGap(kind sandbox.Kind, profile, effect string) bool {
 	return ok && (where == "" || where == profile)
 }
 
-// attackHome is a home folder that contains secrets.
+// attackHome creates a home folder that contains secrets.
 func attackHome(t testing.TB) string {
 	home, err := os.MkdirTemp("/var/tmp", "agent-lsp-home-")
 	if err != nil {
@@ -397,8 +397,8 @@ func planFor(t testing.TB, kind sandbox.Support, s *scene, profile string) *sand
 	return plan
 }
 
-// network is a proxy whose user refuses every host, although the settings allow addresses on this
-// machine.
+// network returns a proxy whose user refuses every host, although the settings allow addresses on
+// this machine.
 func (s *scene) network() (*sandbox.Proxy, error) {
 	if s.internet == nil {
 		s.internet = newInternet(s.t, "127.0.0.0/8 ::1", "")
@@ -545,8 +545,7 @@ func tryAttack(
 	return runs, prepared
 }
 
-// way identifies a kind of sandbox and reports whether the sandbox is prepared before the command
-// is known.
+// way is a kind of sandbox. ahead says whether the sandbox is prepared before the command is known.
 type way struct {
 	kind  sandbox.Support
 	ahead bool

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkPlain measures the run time of a command that is started without this package.
+// BenchmarkPlain measures how long a command takes if it is started without this package.
 func BenchmarkPlain(b *testing.B) {
 	for b.Loop() {
 		if err := exec.Command("/bin/true").Run(); err != nil {
@@ -14,7 +14,7 @@ func BenchmarkPlain(b *testing.B) {
 	}
 }
 
-// BenchmarkSupervised measures the run time of a command that is started with its supervisor.
+// BenchmarkSupervised measures how long a command takes if it is started with its supervisor.
 func BenchmarkSupervised(b *testing.B) {
 	r := newRunner(b)
 	for b.Loop() {

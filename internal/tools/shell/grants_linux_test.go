@@ -42,12 +42,12 @@ type leave struct {
 	name    string
 	profile policy.Profile
 	rules   []string
-	first   string // the command about which the user is asked first and answers with option
+	first   string // first command, whose question the user answers with option
 	option  string
 	command string
 	effect  string
-	asked   bool // the model requests that it run outside the sandbox
-	named   bool // a rule names it, so it runs outside the sandbox
+	asked   bool // the model asks to run it outside the sandbox
+	named   bool // a rule names the command, so it runs outside the sandbox
 }
 
 var leaves = []leave{

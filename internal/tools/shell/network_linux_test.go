@@ -337,8 +337,9 @@ func TestQuestionsAboutHostsAndTime(t *testing.T) {
 	})
 }
 
-// BenchmarkProxyOverhead measures what the proxy adds to a command that does not use the network.
-// It alternates between both variants and reports medians in milliseconds.
+// BenchmarkProxyOverhead measures how much time the proxy adds to a command that does not use the
+// network. It runs the command with and without the proxy alternately and reports medians in
+// milliseconds.
 func BenchmarkProxyOverhead(b *testing.B) {
 	for _, s := range proxied(b) {
 		b.Run(string(s.Kind), func(b *testing.B) {

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// BenchmarkOverhead measures what the helper adds to /bin/true, and what each sandbox adds to that.
-// The variants alternate, so that load on the machine affects all of them equally. It reports
-// medians and minimums in milliseconds. Other processes affect the minimums least.
+// BenchmarkOverhead measures how much time the helper adds to /bin/true, and how much each sandbox
+// adds to that. The variants alternate, so that load on the machine affects all of them equally. It
+// reports medians and minimums in milliseconds. Other processes affect the minimums least.
 func BenchmarkOverhead(b *testing.B) {
 	r := newRunner(b)
 	kinds := boxes(b)

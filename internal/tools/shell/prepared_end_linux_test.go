@@ -44,7 +44,7 @@ func TestPreparedSandboxAbort(t *testing.T) {
 }
 
 // TestPreparedSandboxesEnd checks that a session has at most one prepared sandbox, and that none is
-// left after the session ends, in whatever way it ends.
+// left after the session ends, however it ends.
 func TestPreparedSandboxesEnd(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T) (*box, *sandbox.Plan) {

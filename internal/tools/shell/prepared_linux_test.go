@@ -13,8 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// ownBox is a workspace with the daemon's own sandbox, which is the only kind that is prepared in
-// advance.
+// ownBox creates a workspace with the daemon's own sandbox, which is the only kind that is prepared
+// in advance.
 func ownBox(t testing.TB) *box {
 	t.Helper()
 	for _, s := range boxes(t) {
@@ -115,8 +115,8 @@ func (b *box) wantWaiting(n int, when string) {
 	b.t.Errorf("%s: the sandboxes %v are waiting, want %d", when, got, n)
 }
 
-// TestPreparedSandboxMasksWhatCameLater checks that a prepared sandbox masks all files that exist
-// when the command starts, however they were created.
+// TestPreparedSandboxMasksWhatCameLater checks that a prepared sandbox masks all secret files that
+// exist when the command starts, however they were created.
 func TestPreparedSandboxMasksWhatCameLater(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{
@@ -148,7 +148,7 @@ func TestPreparedSandboxMasksWhatCameLater(t *testing.T) {
 }
 
 // TestPreparedSandboxRunsTheCommandAsGiven checks that the environment, folder, exit code, output
-// and program search are those of the command, and that it inherits no other descriptors.
+// and program search are those of the command, and that the command inherits no other descriptors.
 func TestPreparedSandboxRunsTheCommandAsGiven(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -291,7 +291,8 @@ func TestPreparedSandboxIsForOneProfile(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxAndMounts checks that a change to the machine's mounts is detected.
+// TestPreparedSandboxAndMounts checks that a prepared sandbox is not used after the machine's
+// mounts have changed.
 func TestPreparedSandboxAndMounts(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount")
@@ -311,9 +312,9 @@ func TestPreparedSandboxAndMounts(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxAndLayers checks the case that a sandbox is prepared without the layer folder
-// because another command is using that folder. After that command has ended, the sandbox must not
-// be used.
+// TestPreparedSandboxAndLayers covers the case in which a sandbox is prepared without the layer
+// folder, because another command is using that folder. This sandbox must not be used after that
+// command has ended.
 func TestPreparedSandboxAndLayers(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)

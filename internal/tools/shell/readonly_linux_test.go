@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestReadOnlyCommandsWriteNowhereElse runs a script that writes in the sandbox for read-only
-// commands, as if the command had been misclassified. The script must be able to change only its
+// TestReadOnlyCommandsWriteNowhereElse runs a script in the sandbox for read-only commands. The
+// script writes files, as if a command had been misclassified. It must be able to change only its
 // temporary folder.
 func TestReadOnlyCommandsWriteNowhereElse(t *testing.T) {
 	for _, s := range boxes(t) {
@@ -47,7 +47,7 @@ func TestReadOnlyCommandsWriteNowhereElse(t *testing.T) {
 			b.runWith(plan, script)
 			for _, dir := range append(caches, b.work, b.work+"/extra") {
 				_, err := os.Stat(filepath.Join(dir, "canary"))
-				// The write went to a separate layer.
+				// In the daemon's own sandbox, a write to a cache goes to a separate layer.
 				private := s.Kind == sandbox.Own && slices.Contains(caches, dir)
 				if wrote := err == nil; wrote == (reads || private) {
 					t.Errorf("%s: in the sandbox of %s a write to %s succeeded: %v", s.Kind,

@@ -104,7 +104,8 @@ func TestAnAnswerShowsNoOtherSecretFile(t *testing.T) {
 }
 
 // TestARuleForASecretFileIsAboutThatFile checks that a rule allows reading a secret file only if
-// the rule names that file. A rule with a wildcard or with the name of a link does not allow it.
+// the rule names that file. A rule with a wildcard, or with the name of a link to the file, does
+// not allow it.
 func TestARuleForASecretFileIsAboutThatFile(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)
