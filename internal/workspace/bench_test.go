@@ -181,7 +181,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 	}
 }
 
-// bigTree is the number of files in a large project. With WORKSPACE_BIG_TREE=1, it is 100,000.
+// bigTree returns the number of files in a large project. With WORKSPACE_BIG_TREE=1, it is 100,000.
 func bigTree() int {
 	if os.Getenv("WORKSPACE_BIG_TREE") == "" {
 		return 5000

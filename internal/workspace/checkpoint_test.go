@@ -136,7 +136,7 @@ func TestRestoreConflicts(t *testing.T) {
 }
 
 // TestRestoreTellsOfOtherProposals checks that if a restore removes the text on which another
-// proposal is based, this is reported immediately.
+// proposal is based, clients receive an update of that proposal immediately.
 func TestRestoreTellsOfOtherProposals(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.propose(Auto, "a.txt", strings.Replace(ten, "two", "TWO", 1))

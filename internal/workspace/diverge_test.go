@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// diverge opens a file, types into it, and changes it on disk. The user then gives the answer.
+// diverge opens a file, types into its buffer, and changes it on disk. It returns a channel of the
+// files that the user is asked about. The user's answer is always the given one.
 func diverge(t *testing.T, answer ReloadAnswer) (b *bench, asked chan string) {
 	asked = make(chan string, 9)
 	b = newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n"},

@@ -22,8 +22,8 @@ const (
 	killRenameEnv = "WORKSPACE_TEST_KILL_RENAME"
 )
 
-// killHere runs in the daemon process. It makes a proposal with a policy, decides, and is killed at
-// some step.
+// killHere runs in the daemon process. It makes a proposal with a policy, decides it, and is killed
+// at the step that the environment names.
 func killHere() {
 	at, dir := os.Getenv(killEnv), os.Getenv("WORKSPACE_TEST_DIR")
 	if at == "" {
@@ -303,9 +303,9 @@ func TestPendingSurvivesRestart(t *testing.T) {
 	equal(t, "nothing stored any more", len(names), 0)
 }
 
-// TestToldOnce checks that the model does not receive the same outcome twice: from the waiting call
-// and again after a restart. The exception is a process that may have died before the call's result
-// was stored.
+// TestToldOnce checks that, after a restart, the model does not receive an outcome that the waiting
+// call has already returned. The exception is a process that may have ended before the call's
+// result was stored.
 func TestToldOnce(t *testing.T) {
 	for _, boundary := range []bool{true, false} {
 		b := newBench(t, map[string]string{"a.txt": ten})

@@ -269,7 +269,7 @@ func TestMisbehavingEditors(t *testing.T) {
 			equal(t, "text", b.ed.text(uri), strings.Replace(edited, "TWO", "T W O", 1))
 		})
 	inBubble(t, "formats after applying", func(t *testing.T, b *bench, uri string) {
-		formatted := make(chan struct{}) // the edit must be applied before that
+		formatted := make(chan struct{}) // closed when the edit has been applied and formatted
 		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
 			defer close(formatted)
 			r := b.ed.honest(e)

@@ -121,8 +121,8 @@ func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []
 }
 
 // TestRestoreLosesNothing mixes edits by the agent and by the user over several turns and restores.
-// The lines of both contain marks. Every mark of the user must remain, with or without a conflict.
-// Without a conflict, the agent's marks must be removed.
+// Each edited line contains a mark that names its author. Every mark of the user must remain, with
+// or without a conflict. Without a conflict, the agent's marks must be removed.
 func TestRestoreLosesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const n = 24
@@ -229,8 +229,9 @@ func TestFirstDeciderWins(t *testing.T) {
 	}
 }
 
-// TestCompetingProposals checks that if two sessions change the same file, accepting one proposal
-// makes overlapping hunks of the other one stale and moves the remaining ones.
+// TestCompetingProposals checks two sessions that change the same file. If a proposal of one
+// session is accepted, overlapping hunks in the other session's proposal become stale, and its
+// remaining hunks move.
 func TestCompetingProposals(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		b := newBench(t, map[string]string{"a.txt": ten})

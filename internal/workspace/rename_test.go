@@ -74,7 +74,7 @@ func TestPendingFollowsFolder(t *testing.T) {
 	b.Stamp("s", b.read("d/b.txt"), true)
 	b.moved("r", "d", "e/f")
 	opt := b.opt
-	b.get(p.ID) // as a reader would
+	b.get(p.ID) // queries the proposal as a client would
 	b.Workspace.Close()
 	b.start(opt)
 	must(t, b.LoadSession(context.Background(), "s"))
@@ -126,9 +126,9 @@ func TestRenamedByHand(t *testing.T) {
 	equal(t, "b", b.disk("b.txt"), ten)
 }
 
-// TestRenameKeepsWhatTheUserChanged checks the case that the user changes a file after its rename
-// was proposed, or applied for review. The user's text is renamed with the file. A rename that also
-// changes the text is a conflict and loses nothing.
+// TestRenameKeepsWhatTheUserChanged covers the case in which the user changes a file after its
+// rename was proposed, or applied for review. The user's text is renamed with the file. A rename
+// that also changes the text is a conflict and loses nothing.
 func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	const mine = "mine\n" + ten
 	for _, open := range []bool{false, true} {
@@ -364,9 +364,9 @@ func TestRenamesThatCannotBe(t *testing.T) {
 	equal(t, "a", b.disk("a.txt"), edited)
 }
 
-// TestRenameIsToldLate checks the case that an editor renames an open file on disk and reports the
-// new document late, with the current text, or never. The text of the rename is changed in the new
-// document if it is opened, and otherwise in the file.
+// TestRenameIsToldLate covers the case in which an editor renames an open file on disk and reports
+// the new document late, with the current text, or never. The text of the rename is changed in the
+// new document if it is opened, and otherwise in the file.
 func TestRenameIsToldLate(t *testing.T) {
 	for name, reopens := range map[string]bool{"opens the new file late": true,
 		"opens it never": false} {

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// TestReadDuringApplyLosesNothing checks the case that another program changes a file while one of
-// its collected hunks is being applied. A read by the session then moves the pending hunks to the
-// new text. The result that was computed from the old text must not overwrite the new text.
+// TestReadDuringApplyLosesNothing covers the case in which another program changes a file while one
+// of its collected hunks is being applied. A read by the session then moves the pending hunks to
+// the new text. The result that was computed from the old text must not overwrite the new text.
 // Instead, the hunk is applied to the new text.
 func TestReadDuringApplyLosesNothing(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
@@ -33,8 +33,8 @@ func TestReadDuringApplyLosesNothing(t *testing.T) {
 	equal(t, "a.txt", b.disk("a.txt"), strings.Replace(ten, "two", "TWO", 1)+"theirs\n")
 }
 
-// If a session repeatedly reads a file while its hunks are applied and another program appends
-// lines, no such line is lost, and the race detector reports nothing.
+// If a session repeatedly reads a file while the file's hunks are applied and another program
+// appends lines, no appended line is lost, and the race detector reports nothing.
 func TestReadsBesideDecisions(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Collect, "a.txt", edited)

@@ -184,9 +184,9 @@ func reversed(data []byte) []byte {
 	return out
 }
 
-// worstBound is the protocol's limit of one second for any input of 1 MB, multiplied by a factor
-// for busy machines and instrumented builds. The test uses inputs of half that size. BenchmarkHard
-// gives the figures for 1 MB.
+// worstBound is the documented worst case of one second for an edit in a 1 MB file, multiplied by a
+// factor for busy machines and instrumented builds. TestHardInputsEnd uses inputs of half that
+// size. BenchmarkHard measures 1 MB.
 const worstBound = 60 * time.Second
 
 func TestHardInputsEnd(t *testing.T) {

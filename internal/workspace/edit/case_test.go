@@ -21,7 +21,7 @@ type editCase struct {
 	parts map[string]string
 }
 
-// marks makes invisible bytes visible in the case files.
+// marks replaces visible symbols in the case files with the invisible bytes that they stand for.
 var marks = strings.NewReplacer("␍", "\r", "␠", " ", "␉", "\t", "⍽", "\u00a0", "␤", "\u2028")
 
 func unmark(s string, keepLast bool) string {

@@ -43,8 +43,8 @@ func planOf(base []byte, path string, c edittest.Call) (*Plan, error) {
 	return MatchPatch(base, files[0], opt)
 }
 
-// outcome is the result of a call. The call was applied as intended, or it was refused, or there is
-// a problem.
+// outcome is the result of a call: the call was applied as intended, was refused, or caused a
+// problem such as an unintended change.
 type outcome struct {
 	applied bool
 	tier    string
@@ -160,7 +160,7 @@ func TestIntents(t *testing.T) {
 	}
 	for f := range edittest.Formats {
 		t.Logf("%s: %d of %d applied", f, applied[f], all[f])
-		// The limit is low because the files have few distinct words, so that many search texts are
+		// The limit is low because the files have few distinct words, which makes many search texts
 		// ambiguous.
 		if applied[f]*100 < all[f]*90 {
 			t.Errorf("%s: only %d of %d calls were applied", f, applied[f], all[f])
