@@ -116,8 +116,8 @@ await withWorkbench(
     await ask('again');
     await until('a permission is asked', () => toast('touch never').isVisible());
     await d.run('Plain Agent: Stop');
-    // If the question is still shown, the answer comes too late. The next turn ends, and the
-    // command has not run.
+    // The question may still be shown. Its answer then comes too late: the command must not run,
+    // and the next turn must end.
     await toast('touch never')
       .getByRole('button', { name: 'Allow', exact: true })
       .click({ timeout: 2000 })

@@ -203,7 +203,7 @@ export function alive(pid) {
   }
 }
 
-// look polls for a condition that sends no message, such as a file or the end of a process.
+// look polls for a condition that no message reports, such as a new file or the end of a process.
 export async function look(what, f) {
   for (const end = Date.now() + 300000; !f(); ) {
     assert.ok(Date.now() < end, `${what} did not come`);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# movie.sh NVIM [GIF JOIN]    films a terminal (tmux) from an unsaved edit to an accepted change
+# movie.sh NVIM [GIF JOIN]    records a terminal (tmux) from an unsaved edit to an accepted change
 #
 # Each scene waits until the screen shows the expected text. JOIN is the program scripts/movie,
 # which combines the scenes into GIF.

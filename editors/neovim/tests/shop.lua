@@ -1,4 +1,5 @@
---- Code that the picture and the film share: Neovim's appearance, and a Go file next to the panel.
+--- Code that the picture and the recording share: Neovim's appearance, and a Go file next to the
+--- panel.
 local M = {}
 
 --- Configures Neovim and opens the file. The script sets PLUGIN, WORKSPACE and AGENT_LSP_BIN.

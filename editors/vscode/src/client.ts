@@ -160,7 +160,8 @@ export class Daemon implements vscode.Disposable {
     this.become('starting');
     this.runs = 0;
     if (!this.demo) await this.around.mayStart(again);
-    // This reports a missing program in one sentence. The language client would use twenty.
+    // This reports a missing program in one sentence. The language client's own message is much
+    // longer.
     this.find();
     const client = new LanguageClient('agentLsp', 'agent-lsp', () => this.spawn(), this.options());
     client.registerFeature(this.feature());

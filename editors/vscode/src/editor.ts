@@ -1,5 +1,5 @@
-// Handles agent/editor/*: queries to the editor's own language servers, saving, and showing
-// locations without taking the focus.
+// Handles the agent/editor requests: queries to the editor's own language servers, saving, and
+// showing locations without taking the focus.
 import * as vscode from 'vscode';
 import type {
   Diagnostic,

@@ -122,8 +122,8 @@ function isClean({ uri, languageId }: vscode.TextDocument): boolean {
 }
 
 /**
- * Reports whether the answer from TypeScript's server is enough for a document, because there is no
- * other server to wait for.
+ * Reports whether the answer from TypeScript's server is sufficient for a document, because no
+ * other server needs to report on it.
  */
 function isSpokenOf({ uri, languageId }: vscode.TextDocument): boolean {
   return words.get(uri.toString()) === 'agrees' && alone.has(languageId);

@@ -33,8 +33,8 @@ local function lines_of(text)
   return lines
 end
 
---- Stores the proposed text of each hunk in a file. If the user accepts a hunk with changes, later
---- reports contain the user's text instead.
+--- Remembers the proposed text of each of the file's hunks. If the user accepts a hunk with
+--- changes, later reports contain the user's text instead.
 local function remember(file)
   local shift = 0
   for _, h in ipairs(file.hunks) do
@@ -203,7 +203,7 @@ local function changes_of(d)
   return edit and edit.changes or stored or nil
 end
 
---- Reports whether the user changed the edit, but the text that was applied is not known.
+--- Reports whether the user changed the edit but the applied text was too large to be stored.
 ---@param d agent_lsp.Item
 local function is_omitted(d)
   return not changes_of(d) and type(d.details) == 'table' and d.details.changesOmitted == true
@@ -269,7 +269,8 @@ local function proposed_diff(edit)
   return out
 end
 
---- Replaces the diff of an edit with changes of the user that are too large to be stored.
+--- The text that is shown instead of an edit's diff if the user's changes were too large to be
+--- stored.
 local omitted = 'The applied text is not shown, because your changes are too large.'
 
 --- Returns the lines of an edit's diff and their highlights. If the user changed a hunk, the diff

@@ -278,7 +278,8 @@ local function resume(ws)
   end, { workspace = ws })
 end
 
---- Restarts a daemon that crashed and resumes its session, unless the daemon keeps crashing.
+--- Handles the end of a daemon's process. It restarts a daemon that crashed and resumes its
+--- session, unless the daemon keeps crashing.
 local function on_exit(ws, id, ended)
   if ws.starting then
     ws.id = nil

@@ -42,7 +42,8 @@ local function pieces(proposal, file)
   return out
 end
 
---- Returns a copy of the lines in which each hunk's from side is replaced with its to side.
+--- Returns a copy of the lines in which the side `from` of each hunk is replaced with its side
+--- `to`. The argument `row` names the field that contains the row at which a hunk begins.
 local function exchange(lines, list, from, to, row)
   local out = vim.deepcopy(lines)
   for i = #list, 1, -1 do

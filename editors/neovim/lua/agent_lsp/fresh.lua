@@ -19,7 +19,8 @@ local calm = 100
 --- The time in milliseconds after which silence counts as an answer from a server that sends no
 --- versions.
 local silence = 1000
---- The corresponding time for a server that has never published diagnostics, and may never do so.
+--- The time in milliseconds after which silence counts as an answer from a server that has never
+--- published diagnostics. Such a server may never publish any.
 local never_heard = 250
 
 --- The command that makes gopls check all files immediately. Without it, gopls waits a second

@@ -214,7 +214,8 @@ local function offers()
   end
   local info = vim.fn.complete_info({ 'selected', 'items' })
   local chosen = info.items[info.selected + 1]
-  -- The user selected the entry with <C-n>, which triggers no mapping while the menu is visible.
+  -- If the first entry is not the selected one, the user has moved in the menu with <C-n>, which
+  -- triggers no mapping while the menu is visible.
   if info.selected > 0 then
     return true
   end

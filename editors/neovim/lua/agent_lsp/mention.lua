@@ -4,7 +4,7 @@ local editor = require('agent_lsp.editor')
 
 local M = {}
 
---- Returns a path for display, relative to the workspace that contains it.
+--- Returns a path for display. A path in the current workspace is relative to its root.
 local function shown(path)
   local root = client.root()
   return vim.startswith(path, root .. '/') and path:sub(#root + 2) or path

@@ -51,9 +51,9 @@ local function open_decisions()
   return parts, questions
 end
 
---- Returns the statusline component. It contains the pending decisions, or otherwise the state, and
---- the used share of the context. It is short, because Neovim truncates the file name in a status
---- line that is too long.
+--- Returns the statusline component. It contains the pending decisions, and the state if no
+--- question is pending. If no decision is pending, it also contains the used share of the context.
+--- It is short, because Neovim truncates the file name in a status line that is too long.
 function M.statusline()
   local parts, questions = open_decisions()
   if questions > 0 then

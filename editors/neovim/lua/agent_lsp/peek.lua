@@ -112,7 +112,7 @@ function M.load(buf)
     return forget(buf)
   end
   if vim.bo[buf].filetype == '' then
-    vim.bo[buf].filetype = filetype -- Neovim has not detected it
+    vim.bo[buf].filetype = filetype -- Neovim did not detect the file type
   end
   vim.lsp.buf_attach_client(buf, client.id)
   fresh.expect(buf)

@@ -60,8 +60,8 @@ function M.reader()
 end
 
 --- Converts each position in an LSP result from one encoding to another, in place.
+---@param value any
 ---@param uri string? the document for positions that do not name a document
----@param uri string? the document of positions that name none
 ---@param from string
 ---@param to string
 function M.convert(value, uri, from, to, read)

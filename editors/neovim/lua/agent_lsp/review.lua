@@ -143,7 +143,7 @@ local function take_back(buffers)
 end
 
 --- Returns the reason why decisions cannot be applied to the current buffers, or nil. The caller
---- does not send such decisions, because the daemon would end a hunk that it cannot apply.
+--- does not send such decisions, because the daemon would report the hunks as conflicts.
 local function obstacle(proposal, decisions)
   local accepts = vim.iter(decisions):any(function(d)
     return d.action == 'accept'

@@ -70,7 +70,7 @@ local function ask(params)
   end
 end
 
---- Starts a daemon and such a server, and opens a buffer that the server handles.
+--- Starts a daemon and a diagnostics server, and opens a buffer that the server handles.
 local function with_server(capabilities)
   H.start({ files = { ['a.txt'] = 'one\n', ['b.txt'] = 'two\n' }, script = { { text = 'ok' } } })
   local server = diagnostics_server(capabilities)

@@ -270,7 +270,7 @@ H.case(
     H.wait('the definition', function()
       return got
     end)
-    H.equal(got[1].range.start, { line = 0, character = 9 }) -- in the server's encoding, it is 5
+    H.equal(got[1].range.start, { line = 0, character = 9 }) -- 5 in the server's own encoding
     vim.diagnostic.set(
       vim.api.nvim_create_namespace('test'),
       buf,

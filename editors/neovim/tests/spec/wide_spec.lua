@@ -1,5 +1,5 @@
---- Tests that the user is asked once before a daemon starts in the home folder. If such a folder is
---- added to a workspace later, the daemon asks about it.
+--- Tests that the user is asked once before a daemon starts in the home folder. If the home folder
+--- is added to a workspace later, the daemon asks about it.
 local H = require('harness')
 
 local home = vim.env.HOME

@@ -19,7 +19,7 @@ export interface Context {
   proposalOf: (item: Item) => Proposal | undefined;
 }
 
-/** How much of the Markdown each element already shows. */
+/** The amount of Markdown that each element already shows. */
 const drawn = new WeakMap<Element, { stable: number; tail: HTMLElement; length: number }>();
 
 export function drawEntry(entry: Entry, into: HTMLElement, context: Context): void {

@@ -253,8 +253,8 @@ export function sentence(text: string): string {
 }
 
 /**
- * Returns the text of a queued prompt. If the prompt has no text, it returns a description of the
- * content. An attached file is not part of the user's words.
+ * Returns the user's words in a queued prompt, without the content of attached files. If the prompt
+ * has no words, it returns a description of the content.
  */
 export function wordsOf(prompt: QueueEntry['prompt']): string {
   if (typeof prompt === 'string') return prompt;

@@ -229,8 +229,8 @@ async function filesReviewed(d) {
 }
 
 /**
- * Checks the same changes after they have been applied but are still pending. They are shown in the
- * file, in its diff and in the review of all files, each in its own tab.
+ * Checks changes that have been applied but are still pending. They are shown in the file, in its
+ * diff and in the review of all files, each in its own tab.
  */
 async function applied(d) {
   await editPolicy(d, 'review after');

@@ -90,8 +90,8 @@ async function ofMenu(d, place, label) {
 }
 
 /**
- * Does the same review by mouse, with the buttons above the hunks. The editor may redraw a button
- * under the pointer, so the click is repeated until it works.
+ * Does a review by mouse, with the buttons above the hunks. The editor may redraw a button under
+ * the pointer, so the click is repeated until it works.
  */
 async function lensesByMouse(d) {
   const file = await openCalc(d);
