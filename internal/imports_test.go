@@ -1,4 +1,4 @@
-// Package internal_test contains tests that concern the whole repository.
+// Package internal_test contains the tests that apply to the whole repository.
 package internal_test
 
 import (

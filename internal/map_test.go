@@ -52,7 +52,7 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 // packageComment matches a comment directly above the package clause.
 var packageComment = regexp.MustCompile(`(?m)(^//.*|\*/)\r?\npackage `)
 
-// The walks name a file and a function for each step, and both exist.
+// Each step in docs/contribute/walks.md names a file and a function, and both exist.
 func TestWalksNameFunctions(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "walks.md"))
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFrontEnds checks that front ends are compared run by run, both for rows in which more is
-// better and for rows in which less is better.
+// TestFrontEnds checks that front ends are compared run by run, both for rows in which higher
+// values are better and for rows in which lower values are better.
 func TestFrontEnds(t *testing.T) {
 	run := func(lsp, other, many, few float64) *results {
 		return &results{Peers: []peer{

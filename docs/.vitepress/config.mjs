@@ -55,7 +55,7 @@ function outward(md) {
   });
 }
 
-// grammars maps the languages of code blocks that the page tests read to grammars for highlighting.
+// grammars maps each language that only the page tests know to a grammar for highlighting.
 const grammars = {
   file: 'txt',
   search: 'txt',
@@ -75,7 +75,7 @@ function colors(md) {
   });
 }
 
-// breaks allows line breaks in code in a narrow table, between words but not within a word.
+// breaks allows code in a narrow table to wrap between words, but not within a word.
 function breaks(md) {
   const inline = md.renderer.rules.code_inline;
   md.renderer.rules.code_inline = (...args) =>
@@ -102,7 +102,7 @@ export default defineConfig({
   cacheDir: path.join(top, 'bin', 'site-cache'),
   cleanUrls: true,
   rewrites: (id) => id.replace(/README\.md$/, 'index.md'),
-  // The pages are outside the folder that contains node_modules.
+  // The pages are not in the folder that contains node_modules, so Vite needs the path of vue.
   vite: { resolve: { alias: { vue: path.join(docs, '.vitepress', 'node_modules', 'vue') } } },
   markdown: {
     anchor: { slugify: slug },

@@ -9,8 +9,8 @@ import (
 
 const child = "AGENT_LSP_TEST_ENVIRON"
 
-// TestMain also runs in the child process. There, it wipes the environment and then reads it in
-// both ways.
+// TestMain also runs in the child process. There, it wipes the environment and prints what remains,
+// as seen in /proc and by os.Environ.
 func TestMain(m *testing.M) {
 	if os.Getenv(child) == "" {
 		os.Exit(m.Run())

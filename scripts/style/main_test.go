@@ -37,8 +37,7 @@ const (
 	n    = 7 // one sentence for each word or phrase that a rule names
 )
 
-// planted contains files with the bad sentence in places that users or readers see, and with the
-// good one next to it.
+// planted contains files that have bad in places that users or readers see, and good next to it.
 var planted = map[string]string{
 	"a.md": "# Title\n\n" + bad + "\n\n" + good + "\n\n`" + bad + "`\n\n```\n" + bad + "\n```\n",
 	"cmd/a.go": "// Package a is fine. " + good + "\npackage a\n\n// F is bad. " + bad +
@@ -73,7 +72,7 @@ var ok = "` + good + `"
 	"editors/neovim/doc/agent_lsp.txt": good + "\n" + bad + "\n",
 }
 
-// The check finds a bad sentence in every such place, and accepts a good one.
+// The check finds bad in every place in planted, and accepts good.
 func TestPlantedSentences(t *testing.T) {
 	if _, err := findVale(); err != nil {
 		t.Skip(err)
