@@ -68,7 +68,7 @@ func IDFrom(raw []byte) jsonrpc2.ID {
 
 func isBatch(body []byte) bool { return len(body) > 0 && body[0] == '[' }
 
-// members returns the messages of a batch, or nil if the text is not a batch.
+// members returns the messages of a batch, or nil if it is not a JSON array.
 func members(batch []byte) []jsontext.Value {
 	var all []jsontext.Value
 	if jsonv2.Unmarshal(batch, &all, Lenient) != nil {

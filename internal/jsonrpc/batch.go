@@ -13,8 +13,8 @@ import (
 var notARequest = jsontext.Value(`{}`)
 
 // splitBatch returns the frames into which a batch is split. Each of the client's responses becomes
-// a separate frame, because jsonrpc2 accepts only requests in a batch. The rest becomes one batch,
-// which is answered with one array.
+// a separate frame, because jsonrpc2 accepts only requests in a batch. All other members form one
+// batch, which is answered with one array.
 func splitBatch(body []byte) (frames [][]byte, bad *frameError) {
 	var all, rest []jsontext.Value
 	if jsonv2.Unmarshal(body, &all, Lenient) != nil {

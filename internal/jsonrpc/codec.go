@@ -6,9 +6,9 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Codec encodes and decodes the messages of a connection. JSON that is already encoded is passed
-// through unchanged. Everything else follows the front end's rules. Codec is safe for concurrent
-// use if its functions are.
+// Codec encodes and decodes the messages of a connection. It passes JSON that is already encoded
+// through unchanged and uses Encode and Decode for all other values. Codec is safe for concurrent
+// use if Encode and Decode are.
 type Codec struct {
 	Encode func(v any) ([]byte, error)
 	Decode func(data []byte, v any) error

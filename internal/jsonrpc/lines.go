@@ -17,8 +17,9 @@ import (
 // the ID.
 const keptOfLong = 512
 
-// NewLineStream reads messages from in, one JSON text per line, and writes to out, which must also
-// use line framing. It answers and skips invalid and overlong lines.
+// NewLineStream returns a stream that reads one JSON message per line from in and writes to out,
+// which must also use line framing. The stream answers an invalid or overlong line with an error
+// and skips the line.
 func NewLineStream(in io.Reader, out *Outbox) *Stream {
 	s := NewStream(in, out)
 	s.lines = true
@@ -62,7 +63,8 @@ func idOf(line []byte) jsonrpc2.ID {
 	return jsonrpc2.NewStringID(string(m[2]))
 }
 
-// readWhole reads up to the next newline. It keeps only the beginning of a line over the limit.
+// readWhole reads up to the next newline. Of a line that is longer than MaxFrame, it keeps only the
+// beginning.
 func (s *Stream) readWhole() (line []byte, size int, err error) {
 	if cap(s.body) > keepBuffer {
 		s.body = nil
@@ -72,7 +74,7 @@ func (s *Stream) readWhole() (line []byte, size int, err error) {
 		part, err := s.in.ReadSlice('\n')
 		size += len(part)
 		if err == nil && size == len(part) {
-			// This part of the line is in the reader's buffer and is valid until the next read.
+			// The whole line is in the buffer of s.in. It is valid until the next read.
 			return part, size, nil
 		}
 		if size <= MaxFrame {

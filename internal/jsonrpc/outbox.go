@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// SoftLimit is the number of queued bytes above which notifications of sessions are dropped.
-	// Their sequence numbers are used up, so that a client detects the gap and can load the missing
-	// notifications.
+	// SoftLimit is the number of queued bytes above which notifications of sessions are dropped. A
+	// dropped notification still uses up its sequence number, so that the client detects the gap
+	// and can load the missing notifications.
 	SoftLimit = 64 << 20
 	// HardLimit is the number of queued bytes above which the connection is closed, because the
 	// client keeps sending requests and does not read.
@@ -20,8 +20,8 @@ const (
 	// maxOutputDelta limits the queued text of one tool's live output. When the limit is exceeded,
 	// the beginning is dropped, because the item's result contains the part that matters.
 	maxOutputDelta = 256 << 10
-	// maxLine limits the text of one delta in line framing. Readers of lines have their own limits
-	// (10 MiB is common), and escaping may lengthen the text sixfold.
+	// maxLine limits the text of one delta in line framing. Line readers of clients often have a
+	// limit (10 MiB is common), and escaping may lengthen the text sixfold.
 	maxLine = 1 << 20
 	// maxBatch limits the size of one write, so that the deltas that follow can still merge.
 	maxBatch = 256 << 10
@@ -33,8 +33,8 @@ var ErrClosed = errors.New("the connection is closed")
 // ErrOverrun is the error for a connection whose client does not read.
 var ErrOverrun = fmt.Errorf("the client has not read %d MiB of responses", HardLimit>>20)
 
-// Outbox is the only writer of a connection. It queues frames. One goroutine writes them in order,
-// and writes all queued frames together. Put never blocks.
+// Outbox is the only writer of a connection. It queues frames. One goroutine writes them in order
+// and combines queued frames into larger writes (see maxBatch). Put never blocks.
 //
 // The queue is bounded. Deltas of one item merge into one frame, states of one session replace each
 // other, and SoftLimit and HardLimit apply. No timer is used. While the writer is idle, a frame is
@@ -137,7 +137,8 @@ func (o *Outbox) PutEvent(session string, body []byte) bool {
 	return true
 }
 
-// PutState queues a notification that a later one may replace (ReplaceState).
+// PutState queues a notification that a later one may replace (see ReplaceState). If the queue is
+// full, it drops the notification.
 func (o *Outbox) PutState(session string, body []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -165,8 +166,9 @@ func (o *Outbox) ReplaceState(session string, encode func() []byte) bool {
 	return true
 }
 
-// Merge adds text to the queued delta of key and reports whether it did. If there is no room, the
-// caller sends a separate notification, which is dropped, so that the client detects the gap.
+// Merge adds text to the queued delta of key and reports whether it did. If the queue is full,
+// Merge returns false. The caller then queues a separate notification, which is dropped, so that
+// the client detects the gap.
 func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -183,7 +185,7 @@ func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 		return false
 	}
 	if !f.delta.output && !o.room(len(text)) {
-		delete(o.tails, session) // later text must come after the gap
+		delete(o.tails, session) // no text may be added before the gap
 		return false
 	}
 	f.delta.add(text)

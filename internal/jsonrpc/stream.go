@@ -24,8 +24,8 @@ const (
 	readerSize    = 32 << 10
 )
 
-// lengthField is the field that every header must contain, in any letter case. After an error the
-// reader searches for it.
+// lengthField is the field that every header must contain, in any letter case. After an error,
+// Stream searches for this field.
 var lengthField = []byte("content-length:")
 
 // Stream is a jsonrpc2.Stream that recovers from invalid input. It answers a frame that is not a
@@ -55,7 +55,7 @@ type Stream struct {
 
 var _ jsonrpc2.Stream = (*Stream)(nil)
 
-// NewStream reads frames from in and writes to out.
+// NewStream returns a stream that reads frames from in and writes to out.
 func NewStream(in io.Reader, out *Outbox) *Stream {
 	return &Stream{in: bufio.NewReaderSize(in, readerSize), source: in, out: out,
 		closed: make(chan struct{})}

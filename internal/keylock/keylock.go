@@ -1,4 +1,4 @@
-// Package keylock provides locks by name, for resources that are known only when they are used.
+// Package keylock provides named locks, for resources whose names are known only at run time.
 package keylock
 
 import (
@@ -21,7 +21,7 @@ type namedLock struct {
 }
 
 // Acquire acquires all the named locks, or fails with ctx's cause. It acquires them in a fixed
-// order, so that no two callers deadlock. The caller calls release once.
+// order, so that no two callers deadlock. The caller must call release exactly once.
 func (l *Locks) Acquire(ctx context.Context, names []string) (release func(), err error) {
 	if len(names) == 0 {
 		return func() {}, nil

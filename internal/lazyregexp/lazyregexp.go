@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// Regexp returns the compiled expression, which it compiles at the first call. It is safe for
+// Regexp returns the compiled expression, which it compiles on the first call. It is safe for
 // concurrent use.
 type Regexp func() *regexp.Regexp
 
-// New returns a function that compiles expr at its first call. Like [regexp.MustCompile], it then
-// panics if the expression is invalid.
+// New returns a function that compiles expr on the first call. Like [regexp.MustCompile], this call
+// panics if expr is invalid.
 func New(expr string) Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// openRouterSite is the site where the user allows the login and OpenRouter issues keys.
+// openRouterSite is the site where the user approves the login and OpenRouter issues keys.
 const openRouterSite = "https://openrouter.ai"
 
 const (
@@ -32,7 +32,7 @@ const (
 	maxOpenRouterAnswer = 64 << 10
 )
 
-// OpenRouter gets a key for the user with OpenRouter's PKCE flow. The user allows the key in a
+// OpenRouter gets a key for the user with OpenRouter's PKCE flow. The user approves the key in a
 // browser, which then opens a page on a loopback address.
 // https://openrouter.ai/docs/guides/overview/auth/oauth
 type OpenRouter struct {
@@ -45,7 +45,7 @@ type OpenRouter struct {
 	Input io.Reader
 }
 
-// flow is one login.
+// flow is the state of one login.
 type flow struct {
 	state, verifier string
 	codes           chan string // the first valid code
@@ -97,8 +97,8 @@ func (o OpenRouter) site() string {
 	return openRouterSite
 }
 
-// address returns the address of the page on which the user allows the key. The state is part of
-// the address to which the browser returns, because OpenRouter has no parameter for it.
+// address returns the address of the page on which the user approves the key. The state is part of
+// the callback URL, because OpenRouter has no parameter for the state.
 func (f *flow) address(site, port string) string {
 	sum := sha256.Sum256([]byte(f.verifier))
 	back := "http://localhost:" + port + "/callback?state=" + f.state
@@ -124,7 +124,7 @@ func (o OpenRouter) show(address string) {
 	}
 }
 
-// code returns the code in the query of the address to which the browser returned.
+// code checks the state in the query of the callback and returns the code in the query.
 func (f *flow) code(query url.Values) (string, error) {
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(f.state)) != 1 {
 		return "", errors.New("this address belongs to another login; its state is different")
@@ -143,7 +143,7 @@ func (f *flow) give(code string) {
 	}
 }
 
-// ServeHTTP handles the request with which the browser returns to agent-lsp.
+// ServeHTTP handles the callback, which the browser requests after the user has approved the key.
 func (f *flow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/callback" || r.Method != http.MethodGet {
 		http.NotFound(w, r)
@@ -158,8 +158,8 @@ func (f *flow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.give(code)
 }
 
-// paste reads the address of the last page from the user's input. It ends with the process or the
-// input.
+// paste reads the address of the browser's last page from the user's input, until an address
+// contains a valid code or the input ends.
 func (f *flow) paste(in io.Reader, out io.Writer) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {

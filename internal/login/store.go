@@ -18,8 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
-// FileVariable is the environment variable that, with the value "file", prevents storing keys in
-// the keyring.
+// FileVariable is the environment variable that disables the keyring if its value is "file".
 const FileVariable = "AGENT_LSP_KEYRING"
 
 const (
@@ -93,7 +92,8 @@ func (s *Store) Delete(name string) (found bool, err error) {
 	return found, err
 }
 
-// Get returns the key of a provider, or "". It queries the keyring only after a change.
+// Get returns the key of a provider, or "". It queries the keyring only if the index has changed
+// since the last query.
 func (s *Store) Get(name string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *Store) change(f func(map[string]entry)) error {
 		}
 		before := maps.Clone(index)
 		if f(index); maps.Equal(before, index) {
-			// A key in the keyring may be new, so other processes must query it again.
+			// The keyring may contain a new key. The new time makes other processes query it.
 			now := time.Now()
 			if len(index) > 0 {
 				return os.Chtimes(s.path, now, now)

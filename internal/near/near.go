@@ -3,8 +3,8 @@ package near
 
 import "strings"
 
-// Of returns the word that the misspelled word probably means, or "" if no word is similar. It
-// returns the only word that begins with the misspelled word. Without such a word, it returns the
+// Of returns the word that the misspelled word probably means, or "" if no word is similar. If
+// exactly one word begins with the misspelled word, Of returns that word. Otherwise, it returns the
 // word that differs least, if at most a third of its letters differ. It ignores case.
 func Of(misspelled string, words []string) string {
 	low := strings.ToLower(misspelled)

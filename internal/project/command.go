@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// Command is a prompt template. A prompt uses it by beginning with /name.
+// Command is a prompt template. A prompt that begins with /name uses the template.
 type Command struct {
 	Name        string
 	Description string
@@ -23,8 +23,8 @@ type Command struct {
 	Template    string
 }
 
-// frontMatter contains the fields that a command may have between two lines of three dashes at its
-// beginning.
+// frontMatter contains the fields that a command file may have at its beginning, between two lines
+// of three dashes.
 type frontMatter struct {
 	Description  string `yaml:"description"`
 	Hint         string `yaml:"hint"`

@@ -45,8 +45,8 @@ type Rules struct {
 	// Names contains the names of instruction files. The first one that exists is used. nil means
 	// AGENTS.md.
 	Names []string
-	// MaxBytes is the maximum size of all instructions together. The nearest ones are kept. 0 means
-	// DefaultMaxBytes.
+	// MaxBytes is the maximum size of all instructions together. Those nearest to the working
+	// directory are kept. 0 means DefaultMaxBytes.
 	MaxBytes int
 }
 

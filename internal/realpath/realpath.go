@@ -1,6 +1,7 @@
 // Package realpath resolves the symbolic links of a path, like filepath.EvalSymlinks. On Linux, a
-// path without links needs only one system call. This is the usual case. The agent resolves each
-// file that a tool accesses several times, because a link may appear at any time.
+// path without links, which is the usual case, needs only one system call. This matters because the
+// agent resolves a path several times while a tool accesses the file. A link may appear at any
+// time.
 package realpath
 
 import "path/filepath"
