@@ -40,8 +40,8 @@ type delta struct {
 	Details   *refusal       `json:"stop_details"`
 }
 
-// reply is a message. At the beginning of a stream, it contains no content. An answer that is not
-// streamed contains the complete message.
+// reply is a message of the API. The first event of a stream contains one without content. A
+// response that is not streamed is a complete one.
 type reply struct {
 	Error   jsontext.Value   `json:"error"`
 	Content []jsontext.Value `json:"content"`
@@ -276,7 +276,7 @@ func (b *block) withInput(input string) json.RawMessage {
 	return raw
 }
 
-// stopOf maps a stop reason.
+// stopOf converts the API's stop reason. calls is true if the reply contains tool calls.
 func stopOf(stop string, calls bool) message.StopReason {
 	switch stop {
 	case "end_turn", "stop_sequence", "tool_use":

@@ -44,7 +44,7 @@ func (c *call) head(b []byte) []byte {
 		derived += c.budget(derived)
 	}
 	if g, _ := generationOf(c.Model); g.major == 3 && g.minor < 7 {
-		// beforeThinking applies to models that the catalog no longer lists.
+		// The catalog no longer lists these models.
 		derived = beforeThinking
 	}
 	limit := c.OutputLimit(derived)

@@ -64,8 +64,8 @@ func keepRaw(raw json.RawMessage) message.Block {
 	return b
 }
 
-// takeBack returns a kept block in the form that the API accepts. It returns nil if there is no
-// such block or if the block was changed.
+// takeBack returns a kept block in the form that the API accepts. It returns nil if b does not
+// contain a kept block or if the block was changed. thinks reports whether it is a thinking block.
 func takeBack(b *message.Block) (raw []byte, thinks bool) {
 	var k kept
 	if b.Type != message.Reasoning || len(b.Opaque) == 0 || json.Unmarshal(b.Opaque, &k) != nil ||

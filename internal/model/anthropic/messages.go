@@ -10,8 +10,8 @@ import (
 )
 
 // continueText is a user message that is inserted where the API requires a user message but the
-// history lacks one. This is before a reply that begins the history, between two replies, and after
-// the last reply.
+// history lacks one. It is inserted before a reply that begins the history, between two replies,
+// and after the last reply.
 const continueText = `{"type":"text","text":"Continue."}`
 
 // entry is one message of the request. It contains the blocks of one or more messages of the
@@ -19,7 +19,7 @@ const continueText = `{"type":"text","text":"Continue."}`
 type entry struct {
 	user    bool
 	results bool             // whether the entry begins with tool results
-	first   *message.Message // the first message of the history, nil for continueText
+	first   *message.Message // the entry's first message of the history; nil for continueText
 	from    int              // the entry's blocks are call.blockLists[from:to]
 	to      int
 }
@@ -80,7 +80,7 @@ func (c *call) arrange(see bool) error {
 		if m.Role != message.RoleTool {
 			c.tellSaid()
 		}
-		// The encoding depends on more than the message.
+		// The encoding is not cached, because it also depends on earlier searches.
 		if c.loaded.Found(m) && len(c.loaded.At(m)) > 0 {
 			c.add(m, c.searchResult(m))
 			if said := c.loaded.Said(m); said != "" {

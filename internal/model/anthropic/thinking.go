@@ -102,7 +102,8 @@ func (c *call) thinking(limit int) thinks {
 	return t
 }
 
-// effort returns the API's name for a level.
+// effort returns the API's name for a level. If the model does not support the level, effort
+// returns another one and adds a notice.
 func (c *call) effort(level string, g generation) string {
 	used := level
 	switch {

@@ -125,8 +125,8 @@ func (c *catalog) of(provider string) list {
 	return list{}
 }
 
-// find returns the row for the model with a plain name. It first searches the provider's own list
-// and then the other lists.
+// find returns the row of the model whose plain name is name. It first searches the provider's own
+// list and then the other lists.
 func (c *catalog) find(own list, name string) string {
 	if row := own.find(name); row != "" {
 		return row

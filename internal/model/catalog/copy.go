@@ -14,7 +14,7 @@ import (
 // older versions cannot read.
 const copyFormat = 1
 
-// Copy is a copy of the catalog that is newer than the one in the binary. It does not change.
+// Copy is a copy of the catalog that is newer than the one in the binary. It is immutable.
 type Copy struct {
 	Fetched time.Time
 	ETag    string // ETag of the service's response
@@ -69,7 +69,7 @@ func Read(data []byte) (*Copy, error) {
 	return c.checked()
 }
 
-// checked returns an error for lists that cannot be a catalog.
+// checked returns c, or an error if c contains no models.
 func (c *Copy) checked() (*Copy, error) {
 	if c.Models == 0 || len(c.lists) == 0 {
 		return nil, errors.New("it is damaged: it lists no models")

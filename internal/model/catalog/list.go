@@ -10,9 +10,9 @@ import (
 	"charm.land/catwalk/pkg/catwalk"
 )
 
-// data is the content of the module charm.land/catwalk, as text that needs no decoding. Reading the
-// module's own JSON would take longer than the rest of a first prompt. To regenerate data, run go
-// test ./internal/model/catalog -update.
+// data is the content of the module charm.land/catwalk, as text that needs no decoding. Decoding
+// the module's own JSON would take longer than all other work for the first prompt. To regenerate
+// data, run go test ./internal/model/catalog -update.
 //
 //go:embed models.txt
 var data string
@@ -44,7 +44,7 @@ func newCatalog(lists []list) *catalog {
 
 // list contains the models of a provider in the order of their plain names. Each model is a row
 // with the columns below, which are separated by tabs. The text begins and ends with a newline, so
-// that a search finds the first and the last column.
+// that find also finds the first row.
 type list struct {
 	provider string
 	host     string // host of the endpoint; "" if unknown
@@ -84,7 +84,8 @@ func (l list) rank() int {
 	return len(vendors)
 }
 
-// find returns the first row with the ID or else the plain name, or "" if there is none.
+// find returns the first row whose ID is name, or else the first row whose plain name is name, or
+// "" if there is neither.
 func (l list) find(name string) string {
 	if at := strings.Index(l.rows, "\n"+name+"\t"); at >= 0 {
 		return l.rowAt(at + 1)
@@ -92,7 +93,7 @@ func (l list) find(name string) string {
 	return l.findPlain(name)
 }
 
-// findPlain returns the first row with a plain name, or "" if there is none.
+// findPlain returns the first row whose plain name is name, or "" if there is none.
 func (l list) findPlain(name string) string {
 	at := sort.Search(len(l.rows), func(at int) bool { return plainOf(l.rowAt(at)) >= name })
 	if row := l.rowAt(at); row != "" && plainOf(row) == name {
@@ -115,7 +116,8 @@ func (l list) rowAt(at int) string {
 	return l.rows[start : at+end]
 }
 
-// plainOf returns the last column of a row. The end of a list, "", sorts after all names.
+// plainOf returns the plain name in a row. For "", which marks the end of a list, it returns a
+// string that sorts after all names.
 func plainOf(row string) string {
 	if row == "" {
 		return "\xff"
@@ -200,7 +202,7 @@ func listOf(p *catwalk.Provider) (l list, models int) {
 	return l, len(rows)
 }
 
-// oneColumn removes the characters that separate columns and rows.
+// oneColumn replaces control characters, such as the separators of columns and rows, with spaces.
 func oneColumn(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' }), " ")
 }

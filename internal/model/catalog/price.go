@@ -7,7 +7,7 @@ import (
 )
 
 // Price contains the prices of a model in US dollars per million tokens. If CacheRead or CacheWrite
-// is zero, the price of other input applies. The zero Price means that the price is unknown.
+// is zero, Input applies instead. The zero Price means that the price is unknown.
 type Price struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -18,10 +18,10 @@ type Price struct {
 // priceOf reads a price. The data has two fields for the price of cached input. For Anthropic's and
 // OpenAI's newest models, the first field is the write price and the second the read price. Lists
 // of other providers may swap them, have the read price in the first field or in both, or have the
-// price of output or storage in the second. A comparison with the price of other input shows which
-// price a field contains. No provider charges more than half of that price for reads. Providers
-// that charge for writes charge more than that price, but at most twice as much. A number outside
-// both ranges is ignored.
+// price of output or storage in the second. A comparison with the price of plain input shows which
+// price a field contains. No provider charges more than half of the input price for reads.
+// Providers that charge for writes charge more than the input price, but at most twice as much. A
+// number outside both ranges is ignored.
 func priceOf(m *catwalk.Model) Price {
 	p := Price{Input: m.CostPer1MIn, Output: m.CostPer1MOut}
 	if p.Input < 0 || p.Output < 0 || p.Input == 0 {

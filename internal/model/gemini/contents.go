@@ -9,10 +9,11 @@ import (
 )
 
 // continueText is a user part that is inserted where the API requires one but the history lacks it.
-// This is before a reply that begins the history, between two replies, and after the last reply.
+// It is inserted before a reply that begins the history, between two replies, and after the last
+// reply.
 const continueText = `{"text":"Continue."}`
 
-// contents appends the history. User and model alternate.
+// contents appends the history as contents whose roles alternate between user and model.
 func (c *call) contents(b []byte, see bool) ([]byte, error) {
 	key := fmt.Sprintf("gemini/%s/%t", c.Model, see)
 	encode := func(m *message.Message) ([]byte, error) { return c.parts(m, see), nil }
@@ -41,8 +42,8 @@ type contentWriter struct {
 	results bool   // whether the open content contains only tool results
 }
 
-// add adds the parts of a user or model message. The results of a step form a separate content, and
-// the user's message after them belongs to another one.
+// add adds the parts of a user or model message. The results of a step form a separate content. A
+// user message after them starts another content.
 func (w *contentWriter) add(user, result bool, parts []byte) {
 	if len(parts) == 0 {
 		return

@@ -63,8 +63,8 @@ func newDecoder(c *call) *decoder {
 	return &decoder{c: c, blocks: modelhttp.NewBlocks(c.On, &c.Meter)}
 }
 
-// Event processes one event. The API has no end mark. A reply ends with the stream, or with a
-// finish reason and its usage.
+// Event processes one event. The API sends no end mark. A reply is complete when the stream ends,
+// or when the finish reason and the usage have arrived.
 func (d *decoder) Event(raw modelhttp.Event) error {
 	var r response
 	if err := d.c.Decode(raw, &r, &r.Error); err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // encode writes the body of a request. The encoding of each message is cached for later requests.
-// The service automatically caches prefixes of tools, system prompt and contents, so these must not
-// change between calls.
+// The service automatically caches prefixes of the tools, the system prompt and the contents, so
+// each call must begin like the previous one.
 func (c *call) encode() ([]byte, error) {
 	see, calls, err := c.Abilities()
 	if err != nil {

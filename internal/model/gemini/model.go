@@ -1,4 +1,4 @@
-// Package gemini is the adapter of the Gemini API (generateContent). Start at Model.
+// Package gemini is the adapter for the Gemini API (generateContent). Start at Model.
 package gemini
 
 import (

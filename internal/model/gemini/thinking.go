@@ -81,8 +81,9 @@ func (c *call) thinking(b []byte) []byte {
 // pro reports whether a model is a Pro model, which always thinks.
 func pro(model string) bool { return strings.Contains(model, "-pro") }
 
-// level returns the API's name for a level. From version 3 on, thinking cannot be switched off. Pro
-// models do not have the level minimal, and the first of them also does not have medium.
+// level returns the API's name for a level. If the model does not support the level, level returns
+// another one and adds a notice. Models from version 3 on cannot switch thinking off. Pro models do
+// not support minimal, and version 3.0 Pro also does not support medium.
 func (c *call) level(level string, g generation) string {
 	used := level
 	switch {

@@ -13,8 +13,8 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// call is one request in progress. It is go-openai's HTTPDoer and stores the data that go-openai
-// drops.
+// call is one request in progress. It implements go-openai's HTTPDoer and stores the data that
+// go-openai drops.
 type call struct {
 	*modelhttp.Call
 	m *Model
@@ -85,7 +85,7 @@ func (c *call) client() *goopenai.Client {
 }
 
 // Do sends go-openai's request with this package's body, headers and query. It accepts only event
-// streams and JSON. It returns both as an event stream that go-openai parses correctly.
+// streams and JSON. It returns either of them as an event stream that go-openai parses correctly.
 func (c *call) Do(r *http.Request) (*http.Response, error) {
 	a, err := c.Send(r)
 	if err != nil {

@@ -129,7 +129,7 @@ func (d *chatDecoder) choice(ch *chatChoice) error {
 	if f := modelhttp.Word(ch.FinishReason); f != "" {
 		d.finish = f
 	}
-	if d.finish == "error" { // OpenRouter sends this if the provider behind it fails
+	if d.finish == "error" { // OpenRouter sends this if its upstream provider fails
 		return &retry.Error{Kind: retry.Transient,
 			Message: "the provider ended the answer with an error",
 			Hint:    retry.Hint(retry.Transient)}
@@ -404,7 +404,7 @@ func joinDetail(last, next map[string]any) map[string]any {
 	return last
 }
 
-// stopOf maps a provider's finish reason.
+// stopOf converts a provider's finish reason. calls is true if the reply contains tool calls.
 func stopOf(finish string, calls bool) message.StopReason {
 	switch strings.ToLower(finish) {
 	case "stop", "end_turn", "eos", "eos_token", "stop_sequence", "complete", "completed",

@@ -64,7 +64,7 @@ func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
 }
 
 // limitField returns the name of the field for the output limit. OpenAI's reasoning models refuse
-// the old name, and most other servers do not know the new one.
+// max_tokens, and most other servers do not know max_completion_tokens.
 func (c *call) limitField() string {
 	if (c.m.dialect == OpenAI || c.m.dialect == Azure) &&
 		!strings.HasPrefix(catalog.BaseName(c.Model), "gpt-3") || c.reasons() {

@@ -31,8 +31,8 @@ func (c *call) deferring(k can) *modelhttp.Loaded {
 	return modelhttp.LoadedTools(c.Req)
 }
 
-// defersLoading reports whether the provider supports defer_loading. If the setting is not set,
-// only OpenAI supports it, for gpt-5.4 and later.
+// defersLoading reports whether the provider supports defer_loading. If the option DeferLoading is
+// not set, only OpenAI supports it, for gpt-5.4 and later.
 func (c *call) defersLoading() bool {
 	if on := c.m.opts.DeferLoading; on != nil {
 		return *on
@@ -71,8 +71,8 @@ func (c *call) searchOutput(b []byte, k can, d *modelhttp.Loaded, m *message.Mes
 	return append(b, ']', '}')
 }
 
-// said returns a message with text from a search that the search's result item cannot contain. It
-// returns nil if there is no such text.
+// said returns a message with the text of a search result that a tool_search_output item cannot
+// contain. It returns nil if there is no such text.
 func said(d *modelhttp.Loaded, m *message.Message) []byte {
 	text := d.Said(m)
 	if text == "" {

@@ -1,11 +1,11 @@
 // Package openai is an agent.Model for any OpenAI-compatible endpoint, based on go-openai.
 //
 // go-openai makes the request and reads the stream. The package works around known faults of
-// go-openai. It writes the request body itself (encode*.go) and encodes each message once.
+// go-openai. It writes the request body itself (*encode.go) and encodes each message once.
 // go-openai's typed request would encode the whole history for every call, drop empty contents and
-// refuse models by name. The transport of package modelhttp refuses answers that are not a stream
-// and keeps status and headers. The stream is rewritten before go-openai reads it (stream.go), and
-// its lines are decoded leniently (chat.go, responses.go).
+// refuse models by name. The transport of package modelhttp refuses answers that are neither a
+// stream nor JSON and keeps status and headers. The stream is rewritten before go-openai reads it
+// (stream.go), and its lines are decoded leniently (chat.go, responses.go).
 //
 // The package reads no environment variables except the standard proxy and CA variables. Everything
 // else is in Options. It makes one attempt per call, and the engine does the retries. Start at New.

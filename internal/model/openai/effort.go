@@ -36,7 +36,7 @@ var efforts = map[string][]string{
 var fromGPT52 = []string{"off", "low", "medium", "high", "xhigh"}
 
 // reasoning matches the names of OpenAI's models that may reason. gpt-oss is not included, because
-// it accepts no effort.
+// it does not accept an effort.
 var reasoning = lazyregexp.New(`^(o\d|gpt-\d|codex)`)
 
 // effortsOf returns the levels that an OpenAI model accepts. It returns nil if the family is

@@ -53,8 +53,8 @@ func (o origin) encode() json.RawMessage {
 	return b
 }
 
-// nativeTools reports whether the provider has the native tools. If the setting is not set, only
-// OpenAI has them, for the models whose documentation lists them.
+// nativeTools reports whether the provider has the native tools. If the option NativeTools is not
+// set, only OpenAI has them, for the models whose documentation lists them.
 func (c *call) nativeTools() bool {
 	if on := c.m.opts.NativeTools; on != nil {
 		return *on

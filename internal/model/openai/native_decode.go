@@ -163,7 +163,7 @@ func (d *responsesDecoder) shell(i int, w *responsesItem, done bool) {
 		return
 	}
 	d.parts = slices.DeleteFunc(d.parts, func(o *output) bool {
-		// The delta belongs to a command that does not exist.
+		// A delta created this part, but the item has no such command.
 		return o.index == i && o.part >= len(a.Commands)
 	})
 	timeout, _ := modelhttp.Integer(a.TimeoutMs)

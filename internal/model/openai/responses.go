@@ -160,8 +160,8 @@ func (d *responsesDecoder) tell(o *output, s string) {
 	}
 }
 
-// item processes the frame of an output item. If the item's deltas are missing, it processes the
-// whole item.
+// item processes the event that adds an output item or, if done is true, completes it. If no deltas
+// have arrived for the item, it uses the item's own content.
 func (d *responsesDecoder) item(i int, v jsontext.Value, done bool) {
 	var w responsesItem
 	if jsonv2.Unmarshal(v, &w, modelhttp.Lenient) != nil {
@@ -218,7 +218,7 @@ func (d *responsesDecoder) search(i int, w *responsesItem, done bool) {
 	d.tell(o, o.text.Add(w.Arguments))
 }
 
-// fill adds an item's parts unless its deltas already did.
+// fill adds the text of an item's parts, unless the text has already arrived in deltas.
 func (d *responsesDecoder) fill(o *output, parts []responsesPart) {
 	if len(o.text.Text) > 0 {
 		return

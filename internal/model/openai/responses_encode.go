@@ -59,7 +59,7 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 		if m.Role != message.RoleTool && len(after) > 0 {
 			b, after = append(modelhttp.Next(b, start), after...), nil
 		}
-		if d.Found(m) { // the encoding depends on more than the message itself
+		if d.Found(m) { // not cached: the encoding also depends on earlier searches
 			b = c.searchOutput(modelhttp.Next(b, start), k, d, m)
 			if said := said(d, m); len(said) > 0 {
 				after = append(modelhttp.Next(after, 0), said...)
@@ -212,8 +212,8 @@ func (c *call) responsesResult(m *message.Message, k can) []byte {
 }
 
 // responsesAssistant encodes a reply's items in order. A reasoning item is sent back only to the
-// model that produced it, and only with the item that followed it, because the API refuses it
-// alone.
+// model that produced it, and only with the item that followed it, because the API refuses a
+// reasoning item without that item.
 func (c *call) responsesAssistant(
 	m *message.Message,
 	k can,

@@ -46,7 +46,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return k, nil
 }
 
-// fill adds the next event, and further events that need no read.
+// fill adds the next event, and all further events that are available without another read.
 func (s *stream) fill() error {
 	s.out, s.pos = s.out[:0], 0
 	if s.events == nil {
@@ -85,7 +85,7 @@ func (s *stream) add(e modelhttp.Event) {
 	s.out = append(s.out, '\n', '\n')
 }
 
-// isErrorObject reports whether the event's object begins with an error.
+// isErrorObject reports whether data is an object whose first member is "error".
 func isErrorObject(data []byte) bool {
 	if data[0] != '{' {
 		return false
@@ -93,7 +93,7 @@ func isErrorObject(data []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(data[1:], " \t"), []byte(`"error"`))
 }
 
-// oneLine replaces line endings, which are only white space in JSON.
+// oneLine replaces line endings with spaces. Line endings are only white space in JSON.
 func oneLine(b []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' {

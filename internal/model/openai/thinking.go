@@ -69,7 +69,8 @@ func (c *call) takesEffort(level string) bool {
 const minBudget = 1024
 
 // anthropicBudget returns the number of tokens of the output limit that a request to Anthropic
-// assigns to thinking. This is less than the whole limit. It is 0 if too few tokens would be left.
+// assigns to thinking. This is less than the whole limit. It is 0 if too few tokens would be left
+// for the answer.
 func (c *call) anthropicBudget(limit int) int {
 	t := c.Req.Thinking
 	if c.m.dialect != Anthropic || t.Level == "" || t.Level == "off" {
