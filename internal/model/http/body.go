@@ -82,9 +82,9 @@ func dial(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Co
 	}
 }
 
-// gatherConn writes the rest of a body with writev, without copying it. net/http passes a body to
-// the connection directly if its length is known. Other content, and everything on TLS connections,
-// is copied as usual.
+// gatherConn writes the unread part of a body with writev, without copying it. net/http passes a
+// body to the connection directly if its length is known. Other content, and everything on TLS
+// connections, is copied as usual.
 type gatherConn struct {
 	net.Conn // a TCP connection; net/http needs no other methods
 	tcp      *net.TCPConn

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// Call is one request in progress, with the parts of its answer that are kept. It belongs to one
+// Call is one request in progress, with the data that is kept from its answer. It belongs to one
 // goroutine.
 type Call struct {
 	Client  *Client
@@ -60,8 +60,8 @@ func Attempt[T any](
 	return none, c.typed(err)
 }
 
-// once makes the call unless the key is still badKey. In that case, it returns the given error,
-// with which the provider refused badKey.
+// once makes the call unless the key is still badKey. In that case, it returns why, the error with
+// which the provider refused badKey.
 func once[T any](c *Call, badKey string, why error, run func(*Call) (T, error)) (out T, err error) {
 	defer c.close()
 	if c.key, err = c.Client.key(c.Ctx); err != nil {
@@ -106,7 +106,7 @@ func (c *Client) key(ctx context.Context) (string, error) {
 }
 
 // refusedKey reports whether the call failed because of its key and another key may be available.
-// KeyRefused makes the owner discard the refused key.
+// Its call of KeyRefused makes the owner of the key discard it.
 func (c *Call) refusedKey(ctx context.Context, err error) bool {
 	e := retry.As(err)
 	return e != nil && e.Status == http.StatusUnauthorized && c.key != "" &&
@@ -115,7 +115,7 @@ func (c *Call) refusedKey(ctx context.Context, err error) bool {
 		c.Client.Options.KeyRefused(c.key)
 }
 
-// listen returns a function that counts deltas and passes them to the given function.
+// listen returns a function that counts the bytes of each delta and passes the delta to on.
 func (c *Call) listen(on func(agent.Delta)) func(agent.Delta) {
 	return func(d agent.Delta) {
 		c.Meter.Add(len(d.Text))
@@ -139,7 +139,8 @@ func (c *Call) LevelNotice(level, instead string) {
 	c.LastingNotice(text)
 }
 
-// LastingNotice records a notice for the user that is shown once per session. It names the model.
+// LastingNotice records a notice that is shown to the user once per session. text must name the
+// model.
 func (c *Call) LastingNotice(text string) {
 	c.Notice(text)
 	if !slices.Contains(c.Lasting, text) {
@@ -169,7 +170,7 @@ func (c *Call) Ended() bool {
 	return c.Over || c.answer.Whole != nil || c.answer.Events.Ended
 }
 
-// close releases the connection. It reads the rest after the end mark in the background, because a
+// close releases the connection. It reads the bytes after the end mark in the background, because a
 // connection with unread bytes cannot be reused.
 func (c *Call) close() {
 	a := c.answer

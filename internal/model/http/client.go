@@ -21,10 +21,10 @@ const (
 	// errorBodyTimeout limits reading the body of an error. It is short, because the status is more
 	// important.
 	errorBodyTimeout = 5 * time.Second
-	drainTimeout     = 2 * time.Second // time limit for the rest of a stream after its end mark
+	drainTimeout     = 2 * time.Second // time limit for reading the bytes after the end mark
 )
 
-// Client is the connection to one endpoint. It is safe for concurrent use. Close it when it is no
+// Client makes the calls to one endpoint. It is safe for concurrent use. Close it when it is no
 // longer needed.
 type Client struct {
 	Options Options // completed by New; read-only
@@ -63,9 +63,9 @@ func (c *Client) Close() error {
 // Settle waits for the client's background work.
 func (c *Client) Settle() { c.background.Wait() }
 
-// newClient returns the HTTP client. The client follows no redirect that would change a POST into a
-// GET, because the answer would not come from the model. It follows no redirect that would send the
-// key to another host or unencrypted.
+// newClient returns the HTTP client. The client does not follow a redirect that would change a POST
+// into a GET, because the answer would not come from the model. It also does not follow a redirect
+// that would send the key to another host or unencrypted.
 func (c *Client) newClient() *http.Client {
 	rt := c.Options.Transport
 	if rt == nil {

@@ -169,8 +169,8 @@ func (c *Call) fault(e *retry.Error) string {
 	return s + ": " + e.Message
 }
 
-// keyProblem explains a 401 to the user, because the provider's text may not explain it. A script
-// can simulate a provider that refuses the key.
+// keyProblem explains a 401 to the user, because the provider's text may not explain it. The
+// scripted model has no key, but a script can simulate a provider that refuses the key.
 func (c *Call) keyProblem() string {
 	if c.key == "" && !c.Client.Options.Scripted {
 		return c.Client.Options.Provider + " needs an API key"

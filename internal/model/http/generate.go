@@ -63,8 +63,8 @@ type Decoder interface {
 // that are kept. Each token arrives in its own envelope, and some events contain nothing to keep.
 const wireOverhead = 64
 
-// Gather calls its first argument to get events and passes the events to d, until the reply is
-// complete or the call returns io.EOF.
+// Gather calls next to get events and passes the events to d, until the reply is complete or next
+// returns io.EOF.
 func (c *Call) Gather(next func() (Event, error), d Decoder) (*agent.Reply, error) {
 	for size := 0; ; {
 		e, err := next()

@@ -48,7 +48,7 @@ type Report struct {
 	Vision, Tools *bool
 }
 
-// Reported adds the information from the endpoint, unless the options determine it.
+// Reported adds the information in r to i, except for values that the options set.
 func (c *Client) Reported(i agent.ModelInfo, r *Report) agent.ModelInfo {
 	o := &c.Options
 	i.Name = r.Name
@@ -86,7 +86,8 @@ func (c *Client) addCost(model string, u *message.Usage) {
 	}
 }
 
-// WithOff returns thinking levels with "off" as the first one. It returns nil for nil.
+// WithOff adds "off" as the first thinking level if it is missing. It returns an empty list
+// unchanged.
 func WithOff(levels []string) []string {
 	if len(levels) == 0 || slices.Contains(levels, "off") {
 		return levels

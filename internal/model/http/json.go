@@ -67,7 +67,7 @@ var Lenient = jsonv2.JoinOptions(
 // Present reports whether a member exists and is not null.
 func Present(v jsontext.Value) bool { return len(v) > 0 && v[0] != 'n' }
 
-// Word decodes a JSON string. A number or another value is returned as its own text.
+// Word decodes a JSON string. It returns any other value, such as a number, as JSON text.
 func Word(v jsontext.Value) string {
 	if !Present(v) {
 		return ""
@@ -102,7 +102,8 @@ func ToolCall(id, name, args string) *message.ToolCall {
 	return call
 }
 
-// QuoteUnlessJSON returns data as a JSON value.
+// QuoteUnlessJSON returns data as a JSON value. It quotes data that begins neither an object nor a
+// string.
 func QuoteUnlessJSON(data []byte) []byte {
 	if data = bytes.TrimSpace(data); len(data) > 0 && (data[0] == '{' || data[0] == '"') {
 		return data
@@ -110,7 +111,7 @@ func QuoteUnlessJSON(data []byte) []byte {
 	return AppendString(nil, string(data))
 }
 
-// Next appends the comma between two elements of a list that begins at start.
+// Next appends a comma, unless the next element is the first one of a list that begins at start.
 func Next(b []byte, start int) []byte {
 	if len(b) > start {
 		b = append(b, ',')

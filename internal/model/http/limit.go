@@ -4,8 +4,8 @@ package modelhttp
 const (
 	DerivedOutput = 32000 // does not include the tokens for thinking
 	minOutput     = 1024
-	// safeCount is the percentage of the estimated input that is reserved, because the provider
-	// refuses a limit beyond the window.
+	// safeCount is the percentage of the estimated input that is reserved. The estimate may be too
+	// low, and the provider refuses a limit beyond the window.
 	safeCount = 133
 )
 

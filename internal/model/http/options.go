@@ -11,8 +11,8 @@ import (
 // Default limits of a call.
 const (
 	DefaultIdleTimeout = 2 * time.Minute // maximum time between two reads of a started stream
-	// DefaultFirstByteTimeout limits the time from the request to the first byte of the answer.
-	// Local models read long prompts slowly.
+	// DefaultFirstByteTimeout limits the time from the request to the first byte of the answer. It
+	// is long because local models read long prompts slowly.
 	DefaultFirstByteTimeout = 5 * time.Minute
 	// DefaultEventTimeout limits the time between two events, even if comments or single bytes
 	// arrive in between.
@@ -20,7 +20,8 @@ const (
 	// DefaultMaxReply limits the text, reasoning and tool arguments of one reply, in bytes.
 	DefaultMaxReply = 16 << 20
 	DefaultMaxCalls = 256 // maximum number of tool calls in one reply
-	// eventsPerReply allows an event that contains the whole reply again, with JSON escapes.
+	// eventsPerReply is the default of MaxEvent as a multiple of MaxReply. It allows an event that
+	// contains the whole reply again, with JSON escapes.
 	eventsPerReply = 2
 )
 
@@ -51,7 +52,7 @@ type Options struct {
 	DeferLoading *bool
 
 	EndMark  string // data of the event that ends a stream; "" if there is none
-	PathHint string // the usual path of a base URL, for errors
+	PathHint string // a hint about the path of BaseURL, for errors
 
 	// These fields are for errors. Setting is the setting that configures the provider. "" means
 	// "provider". KeyHint returns where to correct a key that the provider refused. nil or "" means

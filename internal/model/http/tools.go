@@ -18,8 +18,7 @@ type encodedTools struct {
 	encoding []byte
 }
 
-// Encode returns the tools as a JSON array. The second argument is a function that appends a single
-// tool.
+// Encode returns the tools as a JSON array. The function one appends a single tool.
 func (l *ToolList) Encode(tools []agent.ToolSpec, one func([]byte, *agent.ToolSpec) []byte) []byte {
 	if last := l.last.Load(); last != nil && slices.EqualFunc(tools, last.tools, sameTool) {
 		return last.encoding

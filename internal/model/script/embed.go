@@ -10,8 +10,8 @@ import (
 // embeddingSize is the length of the vectors of the scripted embeddings endpoint.
 const embeddingSize = 256
 
-// embeddings answers POST /v1/embeddings. Texts that share many trigrams get similar vectors. It
-// does not use a line of the script.
+// embeddings answers POST /v1/embeddings. Texts that share many trigrams get similar vectors. The
+// request does not use up a line of the script.
 func (v *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 	var req struct {
 		Input []string `json:"input"`

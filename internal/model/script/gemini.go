@@ -212,7 +212,8 @@ func (p *geminiPlayer) stream() {
 	}
 }
 
-// parts returns the parts of the reply. The first call, or the end of the text, has the signature.
+// parts returns the parts of the reply. The first call has the signature. Without calls, the end of
+// the text has it.
 func (p *geminiPlayer) parts(chunks int) (out []map[string]any) {
 	st := p.step
 	for _, s := range pieces(st.Reasoning, chunks) {

@@ -403,8 +403,8 @@ func (b *wireBlock) checkSource(at, role string) error {
 	return nil
 }
 
-// checkThinkingTurn refuses a turn with calls that began without thinking, if thinking has a
-// budget.
+// checkThinkingTurn refuses a turn that contains calls and did not begin with thinking, if thinking
+// has a budget.
 func (r *messagesRequest) checkThinkingTurn() error {
 	if r.Thinking.Type != "enabled" {
 		return nil

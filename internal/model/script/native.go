@@ -85,7 +85,7 @@ func (r *responsesRequest) kind(callID, kind string) {
 	r.kinds[callID] = kind
 }
 
-// output processes the result of a call. The last argument is the type of the call.
+// output processes the result of a call. of is the type of the call.
 func (r *responsesRequest) output(v *view, i int, of string) {
 	w := &r.Input[i]
 	if kind := r.kinds[w.CallID]; kind != of {

@@ -11,8 +11,8 @@ import (
 // This file implements the responses API (POST /v1/responses) as OpenAI's documentation describes
 // it. It has items instead of messages and named events instead of chunks.
 
-// encryptedReasoning is the value with which a request asks for reasoning items in a form that it
-// can send back.
+// encryptedReasoning is the value with which a request asks for reasoning items that a later
+// request can send back.
 const encryptedReasoning = "reasoning.encrypted_content"
 
 // searchTool is the name of the tool that searches deferred tools. If the client runs the search,

@@ -1,5 +1,5 @@
-// Package script is the scripted model. It plays a JSON Lines file (docs/reference/script.md) for
-// tests, demos and bug reports.
+// Package script implements the scripted model, which plays a JSON Lines file
+// (docs/reference/script.md) for tests, demos and bug reports.
 //
 // A Server plays a Script. The server is an OpenAI-compatible endpoint on a loopback port, so that
 // calls use the real code, including the HTTP client. The script is never part of a request to a
@@ -238,7 +238,7 @@ func compile(name, pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// mismatch is an error in the script itself. The script's error.kind is "script".
+// mismatch is an error in the script itself, such as an unmet expectation. Its kind is "script".
 type mismatch struct{ text string }
 
 func (e *mismatch) Error() string { return e.text }

@@ -226,7 +226,8 @@ func (e *failure) code() string {
 	return e.Code
 }
 
-// rawAnswer answers with something other than a reply if the step specifies one.
+// rawAnswer sends the step's raw answer and returns true, or returns false if the step does not
+// have one.
 func (p *player) rawAnswer() bool {
 	r := p.step.Raw
 	if r == nil {
@@ -416,8 +417,8 @@ func (p *player) document(answer any) {
 	_, _ = p.w.Write(b)
 }
 
-// wireUsage converts usage that has the names of the wire contract. Usage with OpenAI's names is
-// passed through, except that the responses API uses names other than those of the chat API.
+// wireUsage converts usage with agent-lsp's field names to the names of the chat API or, if
+// responses is true, of the responses API. It returns usage with OpenAI's names unchanged.
 func wireUsage(raw json.RawMessage, responses bool) json.RawMessage {
 	var u struct {
 		Input, Output, Cached, CacheWrite, Reasoning, Total int

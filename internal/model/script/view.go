@@ -39,7 +39,7 @@ type seen struct {
 
 type seenCall struct{ id, name, args string }
 
-// bytesPerToken is the ratio that the overflow check assumes.
+// bytesPerToken is the number of bytes per token that the overflow check assumes.
 const bytesPerToken = 4
 
 var toolName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
