@@ -213,8 +213,8 @@ func (e *Engine) options(req *tool.ApprovalRequest, v verdict) []Option {
 	return opts
 }
 
-// ruled reports whether an ask rule matches. Grants do not override ask rules, so the question does
-// not offer a grant.
+// ruled reports whether an ask rule matches a request. Grants do not override ask rules, so the
+// question for such a request does not offer a grant.
 func (e *Engine) ruled(req *tool.ApprovalRequest) bool {
 	s := e.Settings(req.SessionID)
 	held := s
@@ -229,7 +229,8 @@ func ruleTool(req *tool.ApprovalRequest) string {
 	return string(req.Subject.Kind)
 }
 
-// patternsFor returns the patterns that the answer "always" would allow.
+// patternsFor returns the patterns that the answer "always" would allow. If whole is true, the
+// answer is not offered, because the patterns would allow only an identical request.
 func patternsFor(req *tool.ApprovalRequest, v verdict) (patterns []string, whole bool) {
 	switch req.Subject.Kind {
 	case tool.SubjectCommand:

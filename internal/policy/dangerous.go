@@ -217,8 +217,8 @@ func carries(text, option string) bool {
 var gitCarriers = []string{"--exec", "--upload-pack", "--receive-pack", "--extcmd",
 	"--open-files-in-pager", "--ext-diff", "--tool", "--template", "--config", "--output"}
 
-// gitStartsPrograms checks the settings on the command line, and the subcommands and options that
-// run a program.
+// gitStartsPrograms describes how a git command starts another program, by a setting on the command
+// line, a subcommand or an option. It returns "" if the command starts none.
 func gitStartsPrograms(args []arg) string {
 	i := gitSubcommand(append([]arg{{text: "git"}}, args...)) - 1
 	for _, a := range args[:min(i, len(args))] {

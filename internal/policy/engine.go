@@ -347,11 +347,12 @@ func (e *Engine) remember(g Grant) error {
 
 // DefaultProtected lists files and folders in a root that can start programs outside the sandbox.
 // They are therefore read-only inside the sandbox. This list is for bubblewrap, which protects only
-// files that exist. Our own sandbox protects all files on the protocol's list.
+// files that exist. agent-lsp's own sandbox protects all files for which launcher.StartsPrograms
+// returns true.
 var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", ".vscode", ".husky",
 	".envrc"}
 
-// Folders are the folders outside the workspace that a session's commands write to. Both folders
+// Folders are the folders outside the workspace that a session's commands write to. Tmp and Layer
 // are created when needed.
 type Folders struct {
 	Tmp   string // for temporary files

@@ -68,7 +68,7 @@ func (g Grant) rules() []Rule {
 }
 
 // matchesFiles reports whether the files that a command runs by path still match the grant. It
-// returns true for a command that runs no such files and for a grant that refuses.
+// always returns true for a grant that refuses, and for a grant without such files.
 func (g Grant) matchesFiles(run map[string]string) bool {
 	if g.Deny || len(g.Files) == 0 && !runsByPath(g.Patterns) {
 		return true

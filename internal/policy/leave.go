@@ -18,8 +18,8 @@ const (
 // allowOutside is the ID of the only option that lets a command leave the sandbox.
 const allowOutside = "allow_outside"
 
-// repositoryWriters are subcommands of git that write to .git, which is read-only in our own
-// sandbox.
+// repositoryWriters are subcommands of git that write to .git, which is read-only in agent-lsp's
+// own sandbox.
 var repositoryWriters = setOf("add am branch checkout cherry-pick clone commit fetch gc init merge " +
 	"mv notes pull push rebase reset restore revert rm sparse-checkout stash submodule switch tag " +
 	"update-index update-ref worktree")

@@ -143,7 +143,7 @@ func mayBegin(tokens []token, words []string) bool {
 }
 
 // commandVerdict is the rules' decision about a command. Deny and ask rules take precedence, and
-// each part must be allowed separately. unruled is the first part that no rule covers.
+// each part must be allowed separately.
 type commandVerdict struct {
 	action  Action
 	decided bool // whether a rule decided

@@ -268,7 +268,7 @@ func boxWhy(s Settings, m machine) string {
 	return m.box.Why
 }
 
-// about returns the rules that concern a subject, and their indexes in all.
+// about returns the rules that apply to a subject, and their indexes in all.
 func about(all []Rule, kind tool.SubjectKind, tool string) ([]Rule, []int) {
 	var rules []Rule
 	var index []int

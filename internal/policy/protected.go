@@ -17,11 +17,11 @@ var settingsNames = setOf(".envrc .npmrc")
 // secretFolders contain keys, regardless of the file names.
 var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", "gcloud"}
 
-// historyFolders contain the programs that version control systems other than git start. The
-// protocol's list contains only .git.
+// historyFolders contain the programs that version control systems other than git start.
 var historyFolders = setOf(".hg .svn")
 
-// Secret reports whether the file usually contains secrets, so that reading it requires approval.
+// Secret reports whether the file at a path usually contains secrets, so that reading it requires
+// approval.
 func Secret(path string) bool { return protectedRead(path) != "" }
 
 // protectedRead returns the reason why reading a file requires approval, or "" if it does not. It

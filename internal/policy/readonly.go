@@ -188,7 +188,8 @@ func findArgs(args []arg) string {
 	return ""
 }
 
-// testArgs refuses -v, which evaluates its operand: an index in the operand can contain a command.
+// testArgs refuses -v and -R, which evaluate their operand. An index in the operand can contain a
+// command.
 func testArgs(args []arg) string {
 	for i, a := range args {
 		switch {

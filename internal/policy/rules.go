@@ -173,7 +173,7 @@ func tokenize(p string) (out []token, column int, why string) {
 	return out, 0, ""
 }
 
-// kinds are the names of subjects in rules. The tools' own names are valid too.
+// kinds maps the names in rules to kinds of subjects. A rule may also contain the name of a tool.
 var kinds = map[string]tool.SubjectKind{
 	"bash": tool.SubjectCommand, "shell": tool.SubjectCommand, "command": tool.SubjectCommand,
 	"edit": tool.SubjectEdit, "write": tool.SubjectEdit, "read": tool.SubjectRead,
@@ -213,8 +213,8 @@ func wildcard(pattern, s string) bool {
 	}
 }
 
-// matchHost compares a rule with a host. Both must be in the form that hosts.Normalize returns. A
-// rule covers the subdomains of a host if it begins with "*.".
+// matchHost normalizes the pattern and the host and compares them. A pattern that begins with "*."
+// covers the subdomains of a host.
 func (r *Rule) matchHost(host string) bool {
 	pattern := r.Pattern
 	if r.exact != "" {
@@ -238,7 +238,8 @@ func (r *Rule) matchName(name string) bool {
 	return wildcard(strings.ToLower(r.Pattern), strings.ToLower(name))
 }
 
-// matchPath matches a path as given and relative to its root.
+// matchPath reports whether the rule matches a path, either as given or relative to one of the
+// roots.
 func (r *Rule) matchPath(path string, roots []string) bool {
 	for _, p := range append(relatives(path, roots), filepath.ToSlash(path)) {
 		if r.exact == p && p != "" {

@@ -159,9 +159,9 @@ func whole(expression, text string) bool {
 	return regexp.MustCompile(`^(?:` + expression + `)$`).MatchString(text)
 }
 
-// accepts reports whether a path is a file, or where allowed a folder, inside the roots that is not
-// secret. A file with several hard links is refused, because another of its names may be the name
-// of a secret file.
+// accepts reports whether a path names a file that is inside the roots and not secret. If folder is
+// true, the path may also name a folder. A file with several hard links is refused, because another
+// of its names may be the name of a secret file.
 func (in shortPlace) accepts(path string, folder bool) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(in.cwd, path)

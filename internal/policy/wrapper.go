@@ -120,7 +120,7 @@ func (o options) cluster(s string) (value, ok bool) {
 	return false, true
 }
 
-// env sets variables for the command after it.
+// env processes `env`, which sets variables for the command after it.
 func (w *walker) env(args []arg, assigns []string) {
 	o := options{flags: "i0v", values: "uC",
 		long: []string{"ignore-environment", "null", "unset=", "chdir=", "debug"}}
@@ -160,7 +160,7 @@ func (w *walker) builtinCommand(args []arg, assigns []string) {
 	w.unwrap(args, assigns, options{flags: "p"})
 }
 
-// xargs adds unknown arguments to the command.
+// xargs processes `xargs`, which adds unknown arguments to its command.
 func (w *walker) xargs(args []arg, assigns []string) {
 	o := options{flags: "0rtx", values: "InPLdsEa",
 		long: []string{"null", "no-run-if-empty", "verbose", "exit", "max-args=", "max-procs=",
@@ -250,7 +250,7 @@ func (w *walker) shellScript(sh arg, rest []arg) {
 	w.script(rest[0].text)
 }
 
-// eval joins its arguments and runs them as a script.
+// eval processes `eval`, which joins its arguments and runs them as a script.
 func (w *walker) eval(args []arg, assigns []string) {
 	var words []string
 	for _, a := range args[1:] {
@@ -267,7 +267,7 @@ func (w *walker) eval(args []arg, assigns []string) {
 	w.script(strings.Join(words, " "))
 }
 
-// trap runs its first argument later.
+// trap processes `trap`, which runs its first argument later.
 func (w *walker) trap(args []arg, _ []string) {
 	if len(args) < 2 || args[1].text == "-" || args[1].text == "-l" || args[1].text == "-p" {
 		return
@@ -284,7 +284,7 @@ func (w *walker) trap(args []arg, _ []string) {
 
 // find processes find, which is a program itself and starts others with -exec.
 func (w *walker) find(args []arg, assigns []string) {
-	w.parts = w.parts[:len(w.parts)-1] // the command does more than start another one
+	w.parts = w.parts[:len(w.parts)-1] // remove find's part, because find is not only a wrapper
 	own := []arg{args[0]}
 	for i := 1; i < len(args); i++ {
 		switch args[i].text {

@@ -133,7 +133,7 @@ func (r *Run) Refused() []string {
 }
 
 // allow returns nil if the command may connect to a host. The user is asked once about each host. A
-// client that gives up and retries while the user is being asked waits for the same answer.
+// program that gives up and retries while the user is being asked waits for the same answer.
 func (r *Run) allow(ctx context.Context, host, port string) error {
 	r.mu.Lock()
 	d := r.decisions[host]

@@ -94,7 +94,7 @@ func failed(w http.ResponseWriter, err error) {
 	refuse(w, code, err.Error())
 }
 
-// tunnel connects the client to the host until one side closes or the run ends.
+// tunnel connects the command's program to the host until one side closes or the run ends.
 func (r *Run) tunnel(w http.ResponseWriter, ctx context.Context, address string) {
 	there, err := r.dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
