@@ -11,8 +11,8 @@ var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-dr
 
 // bwrapPrefix returns the bubblewrap command line. It mounts the root read-only, replaces /run and
 // /tmp (where the sockets of other programs are), and then binds the readable and writable paths.
-// bubblewrap keeps the working folder in which it was started. With a proxy, this binary offers the
-// proxy a listener before it becomes the command.
+// bubblewrap keeps the working folder in which it was started. If there is a proxy, bubblewrap
+// starts this binary, which offers the proxy a listener and then becomes the command.
 func bwrapPrefix(box Support, s Spec) []string {
 	args := []string{box.Bwrap, "--unshare-pid", "--unshare-ipc", "--die-with-parent",
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"}

@@ -17,8 +17,8 @@ import (
 // probeTimeout bounds each probe process.
 const probeTimeout = 10 * time.Second
 
-// detect tries our own sandbox first, because only it protects files that do not exist, and then
-// the weaker kinds. Why collects the reasons why stronger kinds do not work.
+// detect tries agent-lsp's own sandbox first, because only this sandbox protects files that do not
+// exist, and then the weaker kinds. Why lists the reasons why stronger kinds do not work.
 func detect() Support { return choose(probes()) }
 
 // probe is the test for one kind of sandbox. try returns the system's support for that kind, or the
@@ -88,7 +88,7 @@ func probeLandlock() (Support, string) {
 	return Support{ABI: abi}, ""
 }
 
-// landlockABI returns 0 on a kernel without Landlock.
+// landlockABI returns the version of the kernel's Landlock ABI, or 0 without Landlock.
 func landlockABI() int {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
@@ -110,8 +110,8 @@ func Kinds() []Support {
 	return out
 }
 
-// probeBwrap runs bubblewrap with the options that it uses for commands, because containers often
-// forbid what some of these options do.
+// probeBwrap runs bubblewrap with the options that agent-lsp uses for commands, because containers
+// often forbid what some of these options do.
 func probeBwrap() (path, version, why string) {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {

@@ -48,7 +48,7 @@ func (p *Plan) Attr(c *exec.Cmd) error {
 }
 
 // DropTracing removes the right to read the memory of other processes from this thread and from the
-// processes that it starts. The caller has locked the goroutine to its thread.
+// processes that it starts. The caller must have locked the goroutine to its thread.
 func DropTracing() error { return launcher.DropTracing() }
 
 // CommandAttr sets the attributes with which the command must be started, in addition to the plan's
@@ -60,8 +60,8 @@ func (p *Plan) CommandAttr(a *syscall.SysProcAttr) {
 }
 
 // Enter confines the calling OS thread and every process that it starts. The other threads stay
-// unconfined, so that the supervisor can still end the processes that it started. The caller has
-// locked the goroutine to its thread and never unlocks it.
+// unconfined, so that the supervisor can still end the processes that it started. The caller must
+// have locked the goroutine to its thread, and must never unlock it.
 func (p *Plan) Enter() error {
 	if !p.Enters() {
 		return nil
@@ -77,9 +77,9 @@ func (p *Plan) Enter() error {
 	return p.restrict()
 }
 
-// Dial connects to the proxy for a sandbox that cannot do it itself. The command's process inherits
-// the connection as descriptor launcher.OfferFD. The caller closes the connection when the command
-// has ended. Dial returns -1 if it opens no connection.
+// Dial connects to the proxy for a sandbox that cannot connect to it itself. The command's process
+// inherits the connection as descriptor launcher.OfferFD. The caller closes the connection when the
+// command has ended. Dial returns -1 if it opens no connection.
 func (p *Plan) Dial() (int, error) {
 	if p == nil || p.Kind != Bubblewrap || p.Proxy == nil {
 		return -1, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// ownPlan plans a sandbox in which this binary starts the command. Its temporary folder becomes
-// /tmp there.
+// ownPlan plans a sandbox in which this binary starts the command. The folder spec.Tmp becomes /tmp
+// in the sandbox.
 func ownPlan(exe string, spec Spec) (*Plan, error) {
 	if spec.Network {
 		return nil, errors.New("sandboxing a command: agent-lsp's own sandbox has no network")
@@ -71,8 +71,8 @@ func realHome() (home, real string) {
 	return home, real
 }
 
-// HomeVisible lists what commands in our own sandbox can read in the user's home: toolchains and a
-// few settings, as paths relative to the home. Package caches are visible too.
+// HomeVisible lists what commands in agent-lsp's own sandbox can read in the user's home:
+// toolchains and a few settings, as paths relative to the home. Package caches are visible too.
 func HomeVisible() []string {
 	_, real := realHome()
 	if real == "" {

@@ -25,9 +25,9 @@ type Traffic interface {
 	Close()
 }
 
-// Proxies reports whether commands in the sandbox can reach the proxy. They need a network
-// namespace. Landlock restricts TCP to a port but not to an address, so a command that could reach
-// the proxy could reach the same port of every host.
+// Proxies reports whether commands in the sandbox can reach the proxy. This requires a network
+// namespace. Landlock restricts TCP by port but not by address, so a command that can reach the
+// proxy could reach the same port of every host.
 func (s Support) Proxies() bool {
 	return s.Kind == Own || s.Kind == Namespace || s.Kind == Bubblewrap && s.Exe != ""
 }

@@ -44,7 +44,7 @@ type Support struct {
 	Why     string // why no stronger sandbox is used; "" for the strongest
 }
 
-// Spec describes what a sandboxed command may do. Only our own sandbox restricts reading.
+// Spec describes what a sandboxed command may do. Only agent-lsp's own sandbox restricts reading.
 type Spec struct {
 	// Writable lists the absolute paths of writable folders and files. Paths that do not exist are
 	// skipped. If the list is empty, the command can only read.
@@ -52,15 +52,15 @@ type Spec struct {
 	// Readable lists folders that must stay visible even if they are in /tmp, /run or the home
 	// folder.
 	Readable []string
-	// Caches are package caches. Our own sandbox gives each cache a private layer. In another
-	// sandbox, a command that may write changes the caches themselves.
+	// Caches are package caches. agent-lsp's own sandbox gives each cache a private layer. In
+	// another sandbox, a command that may write changes the caches themselves.
 	Caches []string
 	Layer  string // folder for the layers, created if missing; "": deleted when the command ends
 	// Lock is a file in an existing folder. While a command changes the workspace, the commands of
 	// other sandboxes with the same Lock wait. Only agent-lsp's own sandbox needs it.
 	Lock string
-	// Secrets lists the secret files that stay readable. Links in the paths are resolved. Only our
-	// own sandbox hides secret files.
+	// Secrets lists the secret files that stay readable. Links in the paths are resolved. Only
+	// agent-lsp's own sandbox hides secret files.
 	Secrets   []string
 	Protected []string // paths below Writable that stay read-only; bubblewrap only
 	Tmp       string   // the command's temporary folder, absolute; created if missing
@@ -93,8 +93,8 @@ func (s Support) Available() bool { return s.Kind != None && s.Kind != "" }
 
 // Enforces reports whether the sandbox prevents a command from doing anything that the user has not
 // allowed, including reading secret files and the home, using Unix sockets, and creating files that
-// start programs. Only our own sandbox does. In any other sandbox, a command requires the same
-// approval as without a sandbox.
+// start programs. Only agent-lsp's own sandbox does. In any other sandbox, a command requires the
+// same approval as without a sandbox.
 func (s Support) Enforces() bool { return s.Kind == Own }
 
 // Plan returns the plan for a command. It fails if the system has no sandbox.

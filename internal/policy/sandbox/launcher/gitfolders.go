@@ -12,8 +12,8 @@ const mostWorktrees = 1000
 // GitFolders returns the folders below a root in which git stores a repository under a name other
 // than .git. The paths are relative to the root and contain slashes as separators. A .git file in
 // the root or in one of its folders names such a folder, for example a bare repository next to its
-// worktrees. Like .git, these folders contain files that start programs. The root has no links in
-// its path.
+// worktrees. Like .git, these folders contain files that start programs. The root's path must not
+// contain links.
 func GitFolders(root string) []string {
 	dirs := []string{root}
 	if fi, err := os.Lstat(filepath.Join(root, ".git")); err == nil && fi.IsDir() {

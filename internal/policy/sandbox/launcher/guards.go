@@ -93,8 +93,8 @@ func (g *guards) folder(dir string) {
 	g.settings(filepath.Join(dir, "config.worktree"), top)
 }
 
-// hop adds a path, the file to which it leads, and every link in between. inner is a name in that
-// file's folder, or "".
+// hop adds a path, the file to which the path leads, and every link in between. If inner is set,
+// the path leads to a folder. In that case, hop adds every link and the file inner in this folder.
 func (g *guards) hop(path, inner string) {
 	if inner == "" {
 		g.found = append(g.found, path)
@@ -170,7 +170,7 @@ func (g *guards) included(file, top string, depth int) {
 
 // Guards returns the paths of a root that start programs because of something in the folders above
 // rel: a Git repository with any name, its settings, or a link with a protected name. The paths are
-// relative to the root and use slashes. The root has no links in its path.
+// relative to the root and use slashes. The root's path must not contain links.
 func Guards(root, rel string) []string {
 	home, _ := os.UserHomeDir()
 	g := &guards{roots: []string{root}, home: home}

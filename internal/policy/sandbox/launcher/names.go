@@ -41,7 +41,6 @@ var (
 
 	secretFiles = set(
 		".env", ".netrc", ".git-credentials", ".pgpass",
-		// These names are not on the protocol's list.
 		"_netrc", ".pypirc", ".htpasswd", ".vault-token", "credentials", "credentials.json",
 		"secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml",
 	)

@@ -131,7 +131,8 @@ func (c *call) folder(base int, dir string) (int, error) {
 	return fd, nil
 }
 
-// writable opens the same folder on the writable mount.
+// writable returns the location of name in a folder that the command sees as the descriptor seen.
+// It opens this folder on the writable mount.
 func (c *call) writable(seen int, name string) (*place, error) {
 	full, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(seen))
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linger is how long the processes that a finished command left behind may continue to run. Package
-// shell uses the same value. This gives the last process of a pipeline time to write its last line.
+// linger is how long the processes that a finished command left behind may continue to run. This
+// gives the last process of a pipeline time to write its last line. Package shell uses the same
+// value.
 const linger = 200 * time.Millisecond
 
 // A process that was started as the launcher does not get past this init function, which runs
@@ -202,8 +203,8 @@ func failed(err error) int {
 	return exitFailed
 }
 
-// forker starts the command from a separate thread that has installed the filter. The rest of the
-// process stays outside the filter and serves it.
+// forker starts the command from a separate thread that has installed the filter. The other threads
+// of the process are not filtered. One of them runs the broker.
 type forker struct {
 	broker *broker
 	start  chan executable

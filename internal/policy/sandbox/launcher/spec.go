@@ -50,8 +50,7 @@ type Spec struct {
 	Layer string `json:"layer,omitempty"`
 	// Lock is a lock file in an existing folder. It is created if it is missing. While a sandbox
 	// changes the workspace or masks its secret files, the user's other sandboxes with the same
-	// lock wait. "" means that
-	// there is no other sandbox.
+	// lock wait. "" means that there are no other sandboxes.
 	Lock string `json:"lock,omitempty"`
 	// Tmp is an existing folder that becomes /tmp. "" means an empty folder in memory.
 	Tmp string `json:"tmp,omitempty"`

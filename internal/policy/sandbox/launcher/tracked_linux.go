@@ -52,8 +52,8 @@ func trackedIn(root string) tracked {
 	}
 }
 
-// indexOf returns the index of a .git folder, or of the folder that a .git file names. It returns
-// "" if there is none.
+// indexOf returns the path of the index in a .git folder, or in the folder that a .git file names.
+// It returns "" if there is none.
 func indexOf(git string) string {
 	fi, err := os.Stat(git)
 	if err != nil {
