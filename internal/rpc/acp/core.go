@@ -18,8 +18,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// core connects the host for one set of folders and MCP servers with the client. It asks the host's
-// questions, edits through the client's files, and converts session events to updates.
+// core connects the client to the host for one set of folders and MCP servers. It asks the user the
+// host's questions, reads and writes files through the client, and converts session events to
+// updates.
 type core struct {
 	a      *adapter
 	key    string // key in adapter.cores
@@ -47,8 +48,7 @@ type core struct {
 	listed *listing
 }
 
-// coreFor returns the server for a session's folders and MCP servers. It starts a server if
-// necessary.
+// coreFor returns the core for a session's folders and MCP servers. It starts a core if necessary.
 func (a *adapter) coreFor(ctx context.Context, cwd string, more []string,
 	servers []acp.McpServer) (*core, error) {
 	roots, err := folders(cwd, more)
@@ -71,14 +71,14 @@ func (a *adapter) coreFor(ctx context.Context, cwd string, more []string,
 	}
 }
 
-// coreKey identifies the sessions that share a server. It uses the folder names as the client gives
+// coreKey identifies the sessions that share a core. It uses the folder names as the client gives
 // them, without resolving links, because sessions are stored and files are named in the same way.
 func coreKey(roots []string, mcp map[string]config.MCP) string {
 	return string(encode([]any{roots, mcp}))
 }
 
-// claim returns the server with that key, or nil if the connection is closing. The first call also
-// stops the server that was started ahead, unless that is the requested server.
+// claim returns the core with that key, or nil if the connection is closing. The first call also
+// stops the core that was started ahead, unless that is the requested core.
 func (a *adapter) claim(key string, roots []string, mcp map[string]config.MCP) *core {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +98,7 @@ func (a *adapter) claim(key string, roots []string, mcp map[string]config.MCP) *
 	return c
 }
 
-// launch starts a server. The caller must hold mu.
+// launch starts a core. The caller must hold mu.
 func (a *adapter) launch(key string, roots []string, mcp map[string]config.MCP) *core {
 	c := a.newCore(key, roots)
 	a.cores[key] = c
@@ -106,8 +106,7 @@ func (a *adapter) launch(key string, roots []string, mcp map[string]config.MCP) 
 	return c
 }
 
-// startAhead starts the server for the folder Options.Ahead unless a server has already been
-// requested.
+// startAhead starts the core for the folder Options.Ahead unless a core has already been requested.
 func (a *adapter) startAhead(context.Context) {
 	roots, err := folders(a.opts.Ahead, nil)
 	if err != nil {

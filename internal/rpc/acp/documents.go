@@ -81,8 +81,8 @@ func (d *documents) refresh(ctx context.Context, uri string) error {
 }
 
 // sync reads a file through the client. It returns nil if the client does not have the file, or if
-// the disk has the right text. If the file is on disk, any client error except "not found" is a
-// refusal, and sync returns an error.
+// the file on disk can be used instead. If the file is on disk, any client error except "not found"
+// is a refusal, and sync returns an error.
 func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 	doc := d.open[uri]
 	if content.PathOf(uri) == "" {
@@ -164,8 +164,8 @@ func refusal(err error) string {
 	}
 	var data struct{ Details string }
 	if json.Unmarshal(e.Data, &data) == nil && data.Details != "" {
-		// The official SDKs put an exception's message into data. Their own message is "Internal
-		// error".
+		// The official SDKs put an exception's message into data. The error's own message is then
+		// "Internal error".
 		return data.Details
 	}
 	return e.Message
@@ -182,7 +182,8 @@ func (d *documents) disk(uri string) (workspace.Ref, []byte, error) {
 }
 
 // read reads a file through the client. The client follows links, so a command that replaces the
-// file or one of its folders could make it read any file.
+// file or one of its folders could make the client read any file. read therefore fails if the file
+// is moved in the meantime.
 func (d *documents) read(ctx context.Context, ref workspace.Ref) (text string, err error) {
 	moved := files.Steady(ctx, ref, func() { text, err = d.readOnce(ctx, d.spelled(ref)) })
 	return text, cmp.Or(moved, err)
@@ -204,7 +205,7 @@ func (d *documents) writes() bool {
 	return d.c.a.client.Fs.WriteTextFile && !d.commandsRun()
 }
 
-// commandsRun reports whether a command is running. None is while the core is being built.
+// commandsRun reports whether a command is running. No command runs while the core is being built.
 func (d *documents) commandsRun() bool {
 	built := d.c.api.Core()
 	return built != nil && built.Workspace.RunsCommands()

@@ -13,7 +13,7 @@ import (
 // settings, so authentication only checks that a key exists.
 const authMethod = "provider"
 
-// method handles one request. It calls free when later messages may run concurrently.
+// method handles one request. It calls free when later messages may be handled concurrently.
 type method func(a *adapter, ctx context.Context, params []byte, free func()) (any, error)
 
 // methods lists the methods that a client may call. init sets it, because the handlers refer to it.

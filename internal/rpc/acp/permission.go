@@ -38,7 +38,7 @@ func (p *permissionAnswer) selected() string {
 	return p.Outcome.OptionID
 }
 
-// choose asks with session/request_permission.
+// choose asks the user with session/request_permission.
 func (a *adapter) choose(ctx context.Context,
 	r acp.RequestPermissionRequest) (*permissionAnswer, error) {
 	var raw json.RawMessage
@@ -220,7 +220,7 @@ func (a *adapter) askForm(ctx context.Context, p wire.AskParams) (host.Answer, e
 		return host.Answer{Text: clip.Bytes(strings.Join(list, ", "), content.MaxRaw)}, nil
 	}
 	var text string
-	// An accepted form without an answer has an empty answer.
+	// If an accepted form contains no answer, text stays empty.
 	_ = json.Unmarshal(res.Content.Answer, &text)
 	return host.Answer{Text: clip.Bytes(text, content.MaxRaw)}, nil
 }

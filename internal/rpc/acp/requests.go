@@ -50,7 +50,8 @@ func (q *requests) begin(ctx context.Context, id jsonrpc2.ID) (_ context.Context
 	return context.WithValue(ctx, inboundKey{}, r), cancel
 }
 
-// sent is called after a frame has been queued, except for frames with updates.
+// sent processes the responses in a frame that has been queued. It is not called for frames with
+// updates.
 func (q *requests) sent(body []byte) {
 	ids := jsonrpc.AnsweredIDs(body)
 	q.mu.Lock()

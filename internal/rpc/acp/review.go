@@ -174,7 +174,7 @@ type grain struct {
 	hunks string // the file whose hunks the user is asked about one by one
 }
 
-// question concerns some or all pending hunks of a proposal.
+// question is a question about some or all pending hunks of a proposal.
 type question struct {
 	p     *wire.Proposal
 	hunks []string // IDs of the hunks that the question covers
@@ -249,8 +249,8 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	}
 	params := wire.ProposalResolveParams{ProposalID: q.p.ProposalID, Revision: &q.p.Revision,
 		Decisions: decisionsOf(got, q), Comment: got.Meta.AgentLsp.Feedback}
-	// The decision closes the proposal, which ends ctx. The rest of the decision must still be
-	// applied.
+	// The decision closes the proposal, which cancels ctx. The request must nevertheless be
+	// completed.
 	life := context.WithoutCancel(ctx)
 	res, err := ask(life, s.core, agentapi.Proposals.Resolve, params)
 	var e *jsonrpc2.Error

@@ -43,8 +43,8 @@ type Terminal interface {
 	// Offered reports whether the client has terminals.
 	Offered() bool
 	// Run runs a command until it ends, or until ctx ends, which kills it. The terminal is always
-	// released. An error means that no terminal was created and nothing has run, except for
-	// ErrNoTerminalYet. The error is ErrNoTerminals if it turns out that the client has no
+	// released. Except for ErrNoTerminalYet, an error means that no terminal was created and
+	// nothing has run. The error is ErrNoTerminals if it turns out that the client has no
 	// terminals. Any other error is the client's refusal.
 	Run(ctx context.Context, cmd Command) (Exit, error)
 }

@@ -48,7 +48,7 @@ func (c *core) Notify(n host.Notification) {
 	stamp := wire.Stamp{SessionID: n.SessionID, Seq: n.Seq, Replay: n.Replay}
 	method, params := agentapi.Notification(stamp, n.Event)
 	if e, ok := params.(wire.ItemEvent); ok && e.Replay {
-		s.convert(method, params) // earlier updates precede the response that this update waits for
+		s.convert(method, params) // not held back, because past events precede the response
 		return
 	}
 	s.inOrder(func() { s.convert(method, params) })
@@ -320,8 +320,7 @@ func (s *session) itemUpdated(e *wire.ItemEvent) {
 	}
 }
 
-// completed closes an item. If the client has not seen the item open, completed sends the whole
-// item.
+// completed closes an item. If the item was not opened before, completed sends the whole item.
 func (s *session) completed(e *wire.ItemEvent) {
 	s.mu.Lock()
 	it := s.items[e.Item.ItemID]

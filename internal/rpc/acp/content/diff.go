@@ -71,7 +71,7 @@ func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	return out, err == nil
 }
 
-// Diffs returns diffs of the hunks that its argument selects. Each file gets one diff with its
+// Diffs returns diffs of the hunks for which in returns true. Each file gets one diff with its
 // whole text before and after the change, as the ACP requires. Clients show it with line numbers,
 // and some show only the first diff of a call. If a file cannot be shown completely, each hunk is a
 // separate diff.

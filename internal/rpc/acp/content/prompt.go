@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// Prompt converts ACP content to the wire's content blocks.
+// Prompt converts ACP content to content blocks of package wire.
 func Prompt(blocks []acp.ContentBlock) (wire.Prompt, error) {
 	if len(blocks) == 0 {
 		return nil, fmt.Errorf("prompt: is empty")

@@ -12,7 +12,7 @@ func Plain(disk []byte) bool {
 }
 
 // LikeDisk gives a client's text the line endings of the file on disk, because clients may use
-// other line endings. same reports that there is no other difference.
+// other line endings. The second result reports whether there is no other difference.
 func LikeDisk(text string, disk []byte, err error) (string, bool) {
 	if err != nil || text == string(disk) {
 		return text, err == nil
