@@ -15,7 +15,7 @@ import (
 // notifier converts the host's notifications to agent/* notifications for one connection.
 type notifier struct {
 	out   *jsonrpc.Outbox
-	begin sync.Once // Subscribe
+	begin sync.Once // limits Subscribe to one call
 }
 
 var _ host.Subscriber = (*notifier)(nil)
@@ -28,8 +28,8 @@ func (s *server) subscribe() {
 	})
 }
 
-// unsubscribe ends the notifications. When it returns, no further notification gets a number, so
-// the sessions' stores can record the last one.
+// unsubscribe ends the notifications. When it returns, no further notification gets a sequence
+// number, so the sessions' stores can record the last number.
 func (s *server) unsubscribe() {
 	s.notifier.begin.Do(func() {})
 	s.link.Attached.Store(false)

@@ -18,6 +18,6 @@ type Options struct {
 	Log     *slog.Logger // nil means that nothing is logged
 	Version string
 	// Start builds the core during initialize. It is called once. It must be fast, because the
-	// client waits for the response. It may use the Editor only after it has returned.
+	// client waits for the response. The core may use the Editor only after Start has returned.
 	Start func(ctx context.Context, init agentapi.Init) (*agentapi.Core, error)
 }

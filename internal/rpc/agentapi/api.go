@@ -19,9 +19,9 @@ type Options struct {
 	AskAgain func(sessionID string)
 }
 
-// API answers agent/* for one client. The client has a current session. Requests that name no
-// session use it. The exported methods with wire params are the requests. They may be called from
-// any goroutine. WireError converts their errors.
+// API answers agent/* for one client. The client has a current session, which is used by requests
+// that do not name a session. The exported methods with wire params are the requests. They may be
+// called from any goroutine. WireError converts their errors.
 type API struct {
 	opts Options
 	core atomic.Pointer[Core] // nil before Open

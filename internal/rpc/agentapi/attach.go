@@ -165,7 +165,7 @@ func (a *API) attach(
 	return blocks
 }
 
-// asResource returns a file that the client sent as a resource with its text.
+// asResource converts a file that the client sent to a resource with the file's text.
 func asResource(b message.Block) message.Block {
 	text := "(not attached: the file is not text)"
 	if utf8.Valid(b.Data) {

@@ -130,7 +130,7 @@ func endBefore(l *host.Session, cp workspace.Checkpoint) (string, error) {
 	)
 }
 
-// restoreConversation ends the history after the message.
+// restoreConversation ends the history after the message with the ID through.
 func (a *API) restoreConversation(
 	ctx context.Context,
 	l *host.Session,

@@ -11,7 +11,7 @@ import (
 // lenient are the options for decoding a client's JSON.
 var lenient = jsonrpc.Lenient
 
-// Codec encodes and decodes the wire's structs.
+// Codec encodes and decodes the structs of package wire.
 var Codec = jsonrpc.Codec{
 	Encode: func(v any) ([]byte, error) { return jsonv2.Marshal(v, lenient) },
 	Decode: func(data []byte, v any) error { return jsonv2.Unmarshal(data, v, lenient) },

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// This file converts between the wire's types and those of the engine and the workspace.
+// This file converts between the types of package wire and those of the engine and the workspace.
 
 func ItemTo(it agent.Item) wire.Item {
 	w := wire.Item{

@@ -34,9 +34,9 @@ type Core struct {
 	Workspace *workspace.Workspace
 	Library   *session.Library
 	Settings  Settings
-	// Ready is called before a message may start a turn in an idle session. Its error refuses the
-	// message. It must be fast. model is the reference in the message, or "" for the model of the
-	// settings. If Ready is nil, a turn may always start.
+	// Ready is called before a message may start a turn in an idle session. If it returns an error,
+	// the message is refused with this error. It must be fast. model is the reference in the
+	// message, or "" for the model of the settings. If Ready is nil, a turn may always start.
 	Ready func(sessionID, model string) error
 	// Secrets decides which attachments require a question. If it is nil, no attachment does.
 	Secrets Secrets
@@ -107,8 +107,8 @@ type Jobs interface {
 	Kill(jobID string) error
 }
 
-// Agents finds a running sub-agent by the item of its tool call. ErrNotFound reports that there is
-// none.
+// Agents steers and aborts running sub-agents. A sub-agent is identified by the item of its tool
+// call. ErrNotFound reports that there is no such sub-agent.
 type Agents interface {
 	Steer(sessionID, itemID string, r agent.SteerRequest) (agent.SteerOutcome, error)
 	Abort(sessionID, itemID string, silent bool) (state string, err error)

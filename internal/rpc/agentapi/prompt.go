@@ -129,8 +129,8 @@ func (a Turns) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult
 	return wire.SteerResult{Outcome: out.Outcome, MessageID: out.MessageID, TurnID: out.TurnID}, nil
 }
 
-// ready returns the reason why no turn can start in an idle session. Usually, no model provider is
-// configured.
+// ready returns the reason why no turn can start in an idle session. The usual reason is that no
+// model provider is configured.
 func (a *API) ready(l *host.Session, o *agent.TurnOptions) error {
 	if a.Core().Ready == nil || l.Engine.State().TurnID != "" {
 		return nil

@@ -104,8 +104,8 @@ func (a Sessions) List(
 	return out, nil
 }
 
-// describe combines the stored session and, if the session is loaded, its running state into the
-// wire's Session.
+// describe combines the stored session and, if the session is loaded, its running state into a
+// wire.Session.
 func (a *API) describe(e session.Entry) wire.Session {
 	w := wire.Session{
 		SessionID: e.ID, Title: e.Title, Cwd: PathToURI(e.Cwd), CreatedAt: e.CreatedAt,

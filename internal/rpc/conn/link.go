@@ -20,7 +20,7 @@ import (
 // askTimeout is the time limit of requests that the client answers without asking the user.
 const askTimeout = 10 * time.Second
 
-// Link is the connection with one client. Its methods may be called from any goroutine.
+// Link is the connection to one client. Its methods may be called from any goroutine.
 type Link struct {
 	Logger *slog.Logger
 	Out    *jsonrpc.Outbox // the only writer to the client
@@ -41,7 +41,8 @@ type Link struct {
 	wg     sync.WaitGroup // goroutines of the connection
 }
 
-// Open returns a connection, which starts to read when Serve is called. It does not end with ctx.
+// Open returns a connection, which starts to read when Serve is called. The connection does not end
+// with ctx.
 func Open(
 	ctx context.Context,
 	in io.Reader,

@@ -348,7 +348,7 @@ func firstIn(
 	return "", ""
 }
 
-// hunksIn returns the ids of the hunks that have the given state.
+// hunksIn returns the IDs of the hunks that have the given state.
 func hunksIn(p workspace.Proposal, state workspace.HunkState) (ids []string) {
 	for _, f := range p.Files {
 		for _, h := range f.Hunks {

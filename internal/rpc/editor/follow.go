@@ -9,7 +9,7 @@ import (
 )
 
 // follower makes an editor show the locations that tools use. It is active if the editor claims
-// agent/editor/reveal and the session's settings enable this. A slow editor is shown only the
+// agent/editor/reveal and the session's setting follow is on. A slow editor is shown only the
 // latest location.
 type follower struct {
 	s *Features

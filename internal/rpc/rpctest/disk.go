@@ -32,8 +32,8 @@ func cmdFill(r *runner, _ string) error {
 	return nil
 }
 
-// readonly FOLDER makes a folder of the run read-only for the next daemon. Without an argument, no
-// folder is read-only.
+// readonly FOLDER makes a folder in the script's temporary folder (home/…, ws/…) read-only for the
+// next daemon. Without an argument, no folder is read-only.
 func cmdReadOnly(r *runner, rest string) error {
 	if r.readOnly = ""; rest != "" {
 		r.readOnly = filepath.Join(r.dir, filepath.FromSlash(rest))

@@ -309,7 +309,7 @@ func (e *Editor) greased(params any) any {
 	return json.RawMessage(append([]byte(`{"xGrease":{"a":[null]},`), b[1:]...))
 }
 
-// sendGrease sends messages that no server knows: a notification, and a request that must be
+// sendGrease sends messages that no server knows: notifications, and a request that must be
 // answered with the error -32601.
 func (e *Editor) sendGrease() error {
 	if err := e.Notify("$/grease", map[string]any{"a": 1}); err != nil {

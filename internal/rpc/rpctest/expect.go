@@ -59,7 +59,7 @@ func (r *runner) await() error {
 // messages. It fails as soon as the message can no longer arrive.
 func cmdExpect(r *runner, rest string) error { return r.expect(rest, false) }
 
-// also METHOD [pattern] waits for a matching message anywhere after the last mark. It is for
+// also METHOD [pattern] waits for a matching message anywhere after the last mark. Use it for
 // messages whose order is not fixed.
 func cmdAlso(r *runner, rest string) error {
 	method, pattern, _ := strings.Cut(rest, " ")
@@ -180,7 +180,7 @@ func cmdAbsent(r *runner, rest string) error {
 	return nil
 }
 
-// grep FILE regexp searches a file in the folder of the run (home/…, ws/…).
+// grep FILE regexp searches a file in the script's temporary folder (home/…, ws/…).
 func cmdGrep(r *runner, rest string) error {
 	file, re, _ := strings.Cut(rest, " ")
 	data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(file)))

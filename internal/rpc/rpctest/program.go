@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// Program returns the path of the program, built as for a user. Each tested package has its own
-// folder below bin/ in the checkout, so that the program need not be linked again in the next run.
+// Program builds agent-lsp as for a user and returns the path of the program. Each tested package
+// has its own folder below bin/ in the checkout, so that the program need not be linked again in
+// the next run.
 func Program(t testing.TB) string {
 	t.Helper()
 	bin, err := program()

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Start starts a daemon for a script with the given arguments and the complete environment. The
-// daemon's Kill is nil if it cannot be killed separately.
+// Start starts a daemon for a script. env is the daemon's complete environment. Daemon.Kill is nil
+// if the daemon cannot be killed separately.
 type Start func(t testing.TB, args, env []string) Daemon
 
 // Daemon is a started daemon.
