@@ -11,8 +11,8 @@ import (
 
 // Asker shows questions to the user. All questions of one call of Ask belong to the same session
 // and arrived together, so they should be shown together. Ask returns the reply to each question at
-// the question's index. A missing reply, a canceled reply or a reply that names no option is a
-// refusal. Ask must return when ctx ends, and may drop a question whose Context has ended. If
+// the question's index. A missing reply, a canceled reply or a reply that does not name an option
+// is a refusal. Ask must return when ctx ends, and may drop a question whose Context has ended. If
 // the Asker implements Separate and Separately returns true, Ask may be called again before it
 // returns.
 type Asker interface {

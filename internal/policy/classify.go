@@ -23,7 +23,7 @@ const (
 
 func (c Class) String() string { return [...]string{"read_only", "mutates", "dangerous"}[c] }
 
-// The limits of the parser. A command that exceeds one of them requires approval.
+// The limits of the parser. A script that exceeds one of them is opaque.
 const (
 	maxScriptBytes = 64 << 10
 	maxNesting     = 100 // nested brackets and substitutions, counted before the parser runs
@@ -40,25 +40,25 @@ type Classification struct {
 	Class   Class
 	Reasons []string // why the script is not read-only; empty if it is read-only
 	Parts   []Part   // every simple command in the script, with wrappers unfolded
-	// Opaque reports that part of what the script runs is unknown, so no rule may allow the script.
+	// Opaque reports that part of what the script runs is unknown. Among allow rules, only one for
+	// the exact script then applies.
 	Opaque bool
 	Inputs []string // files that input redirections read
 }
 
 // Part is one simple command of a script.
 type Part struct {
-	Words   []string   // the arguments; expansions stay as written
-	Dynamic []bool     // which arguments contain expansions
-	Assigns []string   // variables set for the command that could change its effect
+	Words   []string   // the program and its arguments; expansions stay as written
+	Dynamic []bool     // which words contain expansions
+	Assigns []string   // assignments before the program that could change its effect
 	Forms   [][]string // other interpretations, which only deny and ask rules use
 	Wrapper bool       // the part only starts other parts, so it needs no rule
 	Class   Class
 	Reason  string
 }
 
-// Classify parses a shell script without running anything. It never fails: a script that it cannot
-// parse is opaque. It uses bash's syntax. Constructs that other shells interpret differently are
-// opaque.
+// Classify parses a shell script without running anything. It uses bash's syntax. A script is
+// opaque if Classify cannot parse it, or if other shells interpret a construct in it differently.
 func Classify(script string) Classification {
 	w := &walker{parts: make([]Part, 0, 4+min(len(script), maxScriptBytes)/bytesPerPart)}
 	w.script(script)
@@ -158,8 +158,8 @@ func unreadable(text string) string {
 	return ""
 }
 
-// unreadableRunes is the slow path of unreadable. It lists the characters that are invisible or
-// easily mistaken for others.
+// unreadableRunes is the slow path of unreadable, for scripts that are not ASCII. It also refuses
+// invisible characters.
 func unreadableRunes(text string) string {
 	if !utf8.ValidString(text) {
 		return "it is not valid UTF-8"
@@ -169,7 +169,7 @@ func unreadableRunes(text string) string {
 		switch {
 		case unicode.IsControl(r) && r != '\n' && r != '\t':
 			return "it contains a control character"
-		// variation selectors
+		// U+FE00 to U+FE0F are variation selectors.
 		case r != '\n' && r != '\t' && visible.Hidden(r), r >= 0xFE00 && r <= 0xFE0F:
 			return "it contains an invisible character"
 		case r == '(' || r == '{':

@@ -18,7 +18,7 @@ import (
 // nothing.
 type Options struct {
 	Asker Asker // nil: actions that require approval are refused
-	Store Store // nil: grants with the scope "always" last as long as the Engine
+	Store Store // nil: grants with the scope "always" are not stored
 	// Sandbox returns the sandbox support of the system. If it is nil, NewEngine uses
 	// sandbox.Detect, which runs on first use.
 	Sandbox func() sandbox.Support
@@ -204,8 +204,8 @@ func (e *Engine) holds(g Grant, session string, s Settings) bool {
 	return false
 }
 
-// family returns the user's session above a sub-agent's session. The questions of both are shown
-// there.
+// family returns the user's session above a sub-agent's session. The questions of both sessions are
+// shown in the user's session.
 func (e *Engine) family(session string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -253,7 +253,7 @@ func usedGrant(g Grant, used []string) bool {
 	return false
 }
 
-// Grants returns a copy of the stored grants.
+// Grants returns a copy of all grants, including those for one session.
 func (e *Engine) Grants() []Grant {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -346,9 +346,9 @@ func (e *Engine) remember(g Grant) error {
 }
 
 // DefaultProtected lists files and folders in a root that can start programs outside the sandbox.
-// They are therefore read-only inside the sandbox. This list is for bubblewrap, which protects only
-// files that exist. agent-lsp's own sandbox protects all files for which launcher.StartsPrograms
-// returns true.
+// They are therefore read-only inside the sandbox. Only bubblewrap uses this list, because it
+// protects only files that exist. agent-lsp's own sandbox protects all files for which
+// launcher.StartsPrograms returns true.
 var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", ".vscode", ".husky",
 	".envrc"}
 
@@ -360,9 +360,9 @@ type Folders struct {
 	Lock  string // file that all sessions share; see sandbox.Spec
 }
 
-// Sandbox returns the sandbox that commands of a session run in. Kind is None outside a sandbox. A
-// command runs outside an available sandbox if the user has allowed exactly that (unboxed), unless
-// the settings require the sandbox.
+// Sandbox returns the sandbox that commands of a session run in. Kind is None if the commands run
+// without a sandbox. A command runs outside an available sandbox if the user has allowed exactly
+// that (unboxed), unless the settings require the sandbox.
 func (e *Engine) Sandbox(session string, unboxed bool) sandbox.Support {
 	s := e.Settings(session)
 	if unboxed && s.Sandbox != sandbox.Require || s.Sandbox == sandbox.Off {
@@ -376,8 +376,8 @@ func (e *Engine) Sandbox(session string, unboxed bool) sandbox.Support {
 type Granted struct {
 	Outside bool     // the command runs outside the sandbox
 	Secrets []string // resolved paths of the secret files that the command may read
-	// Proxy connects a command that may use the network to the proxy. If it is nil, no command may
-	// use the network.
+	// Proxy registers the command with the proxy. If Proxy is nil, the command has no network
+	// access.
 	Proxy func() (*sandbox.Proxy, error)
 }
 

@@ -47,8 +47,8 @@ func init() {
 	delete(gitReaders, "merge-tree") // merge-tree writes objects
 }
 
-// gitListing accepts a subcommand without operands, or with an option that makes every operand a
-// pattern. --format and --sort are not such options: with them, an operand is a name to create.
+// gitListing returns a check that accepts operands only after an option that makes every operand a
+// pattern. --format and --sort are not such options. After them, an operand is a name to create.
 func gitListing(flags check, plain string) check {
 	p := setOf(plain + " -l --list --sort --format")
 	q := setOf("--contains --merged --no-merged --points-at")

@@ -21,7 +21,8 @@ type secretFile struct {
 }
 
 // secretsNamed lists the secret files that a command names by their path, by a link or by a glob.
-// It does not examine searches of whole folders, because the sandbox hides the files from them.
+// It does not examine searches of whole folders, because the sandbox hides secret files from such
+// searches.
 func secretsNamed(sub *tool.Subject, c Classification) []secretFile {
 	n := naming{folders: []string{sub.Cwd}}
 	for _, p := range c.Parts {

@@ -137,7 +137,8 @@ func (s Settings) classify(m machine, rules []Rule, req *tool.ApprovalRequest) v
 	return verdict{action: Ask, reason: "only you can decide this"}
 }
 
-// judgeSilent decides about tools without a subject, which require no approval.
+// judgeSilent decides about tools without a subject. They never require approval, but the read-only
+// profile refuses those that change something.
 func (s Settings) judgeSilent(req *tool.ApprovalRequest) verdict {
 	if s.profile() == ProfileReadOnly && req.Effect != tool.ReadOnly && !req.Tool.Bounded {
 		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " changes something")}
@@ -200,7 +201,8 @@ func (s Settings) withSecrets(v verdict, secrets []secretFile) verdict {
 // grant returns the rule as it is recorded in the decision.
 func (r Rule) grant() string { return r.Tool + "(" + r.Pattern + ")" }
 
-// commandByProfile applies deny and ask rules first, then the profile, then allow rules. No rule
+// commandByProfile combines the verdict of the rules with the profile. Deny rules come first, then
+// the read-only profile, then ask rules, and finally allow rules and the other profiles. No rule
 // and no profile lets a command leave the sandbox. leaving is the reason why the command would have
 // to leave the sandbox, or "" if it would not.
 func (s Settings) commandByProfile(
@@ -236,8 +238,8 @@ func (s Settings) commandByProfile(
 	return verdict{action: Ask, reason: unenforced(c, s, m)}
 }
 
-// unenforced returns the reason why a command requires approval. The reason is either the command's
-// effects, or the lack of a sandbox that restricts it to reading.
+// unenforced returns the reason why a command requires approval or is refused. The reason is either
+// the command's effects, or the lack of a sandbox that restricts it to reading.
 func unenforced(c Classification, s Settings, m machine) string {
 	if c.Class > ReadOnly {
 		return strings.Join(c.Reasons, "; ")

@@ -121,7 +121,7 @@ func Pattern(pattern string) (string, error) {
 func All() Lists { return Lists{allow: list{names: []string{"*"}}} }
 
 // Under returns the lists of a sub-agent, bounded by its parent's lists: the allowed hosts of the
-// parent, and the denied hosts of both.
+// parent, and the denied hosts of both agents.
 func (l Lists) Under(parent Lists) Lists {
 	out := parent
 	out.deny.names = append(append([]string(nil), parent.deny.names...), l.deny.names...)

@@ -129,7 +129,7 @@ func (p *Proxy) serve(conn *net.UnixConn) {
 	if r == nil || !r.attach(l) {
 		return
 	}
-	_, _ = conn.Read(make([]byte, 1)) // the sandbox or the proxy has ended
+	_, _ = conn.Read(make([]byte, 1)) // returns when the sandbox or the proxy ends
 	r.end()
 	r.wg.Wait()
 }
