@@ -59,7 +59,7 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 }
 
 // realHome returns the user's home folder twice: as the environment names it, and with links
-// resolved. It returns "" for both if there is no usable home folder.
+// resolved. It returns two empty strings if there is no usable home folder.
 func realHome() (home, real string) {
 	home, err := os.UserHomeDir()
 	if err != nil {

@@ -21,7 +21,7 @@ type Scratch struct {
 
 	mu   sync.Mutex
 	dir  string   // folder of this process, "" until it is needed
-	lock *os.File // held as long as this process lives
+	lock *os.File // held until this process ends
 }
 
 // NewScratch returns a Scratch whose folders are in base. base is created when the first folder is

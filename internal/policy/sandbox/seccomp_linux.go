@@ -39,7 +39,7 @@ func noSockets() error {
 	)
 	netlink := uint32(unix.AF_NETLINK)
 	if os.Geteuid() == 0 {
-		netlink = unix.AF_UNIX // root could change the machine's network with it
+		netlink = unix.AF_UNIX // as root, a netlink socket could change the machine's network
 	}
 	prog := []unix.SockFilter{
 		stmt(load, dataArch),

@@ -22,8 +22,7 @@ type root struct {
 
 // enter replaces this process's view of the file system and enables loopback. It returns the roots
 // that the broker may change. It does not depend on the contents or names of files, so the view
-// stays valid as long as the opened files stay at their paths (see state) and the mounts do not
-// change.
+// stays valid while the opened files stay at their paths (see state) and the mounts do not change.
 func (v *view) enter() ([]root, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("separating the mounts: %w", err)
@@ -337,10 +336,10 @@ func (v *view) scratch() error {
 	return v.home()
 }
 
-// hidden are folders that are replaced by empty ones.
+// hidden returns the folders that are replaced by empty ones.
 func hidden() []string { return []string{"/run", "/home", "/root"} }
 
-// home creates the empty home. If the user's environment names the home by a link, home also
+// home mounts the private home. If the user's environment names the home by a link, home also
 // creates the link.
 func (v *view) home() error {
 	home := v.spec.Home

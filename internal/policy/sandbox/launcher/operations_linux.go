@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// operations are the calls that the broker performs. Each returns the call's result.
+// operations maps the numbers of system calls to the functions that perform them.
 var operations = map[int32]func(*call) (int64, error){
 	unix.SYS_OPENAT:     (*call).openat,
 	unix.SYS_FACCESSAT:  (*call).access,

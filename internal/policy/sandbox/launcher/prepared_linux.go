@@ -31,7 +31,7 @@ type Prepared struct {
 // patience bounds how long Start waits for a sandbox that is still being prepared.
 const patience = 2 * time.Second
 
-// Prepare starts to create the sandbox for a command line that Prefix returned. env is the
+// Prepare starts to create the sandbox for a prefix that Spec.Prefix returned. env is the
 // environment of the launcher's process, not of the command.
 func Prepare(prefix, env []string) (*Prepared, error) {
 	if len(prefix) != 4 || prefix[1] != runArg {
@@ -83,9 +83,9 @@ func (p *Prepared) fork(env []string) (err error) {
 }
 
 // Start runs a command in the sandbox, with output as its stdout and stderr, and returns the
-// process that ends when the command ends. ok is false if the sandbox is for another command line,
-// or if a new sandbox would show other files. In that case nothing has run, and the caller must
-// discard the sandbox.
+// process that ends when the command ends. ok is false if the sandbox was prepared for another
+// prefix, or if a new sandbox would show other files. In that case nothing has run, and the caller
+// must discard the sandbox.
 func (p *Prepared) Start(prefix []string, c Start, output int) (pid int, ok bool) {
 	if !slices.Equal(prefix, p.prefix) || !p.fresh() {
 		return 0, false
@@ -114,7 +114,7 @@ func (p *Prepared) Wait() (code int, ok bool) {
 	for {
 		n, err := unix.Read(p.conn, b)
 		switch {
-		// EAGAIN: the timeout has passed.
+		// EAGAIN: the read timed out, but the command may run longer than patience.
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
 		case n == 1:
 			p.ended = true
@@ -230,7 +230,7 @@ func (r *receiver) takeRights(oob []byte) {
 
 // state is the report that a prepared sandbox sends when it starts to wait.
 type state struct {
-	Seen []file `json:"seen"`           // mounts over the read-only copy of the root
+	Seen []file `json:"seen"`           // the files at the paths on which the view depends
 	Busy string `json:"busy,omitempty"` // the folder of the layers, if another sandbox was using it
 }
 

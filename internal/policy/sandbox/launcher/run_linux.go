@@ -164,9 +164,9 @@ func (b *sandbox) run(c Start) int {
 	return reap(b.forker.broker, pid, b.report)
 }
 
-// finish completes the view for the command. Meanwhile, the user's other sandboxes change no name.
-// Otherwise, a command in one of them could move a secret file between the moment when it is found
-// and the moment when it is masked.
+// finish completes the view for the command. Meanwhile, the commands in the user's other sandboxes
+// cannot change names. Otherwise, a command in one of them could move a secret file between the
+// moment when it is found and the moment when it is masked.
 func (b *sandbox) finish(dir string) error {
 	if lock := b.forker.broker.lock; lock >= 0 {
 		if err := exclude(lock); err != nil {
@@ -286,9 +286,9 @@ func releaseStdio() {
 // closeOutput closes the remaining copies of the command's output.
 func closeOutput() { _ = unix.Dup3(0, 2, 0) }
 
-// reap waits for the command, and for at most linger for the processes that it leaves behind. If
-// none is left, reap sends the exit code on the socket report, because this process takes longer to
-// end.
+// reap waits for the command to end. It then waits at most linger for the processes that the
+// command left behind. If none is left, reap sends the exit code on the socket report, because this
+// process takes longer to end.
 func reap(b *broker, main, report int) int {
 	code := exitFailed
 	for {

@@ -68,8 +68,9 @@ func (v *view) maskSecrets() error {
 	return nil
 }
 
-// shows reports whether the command may read all files that it sees in a folder of the home. That
-// is not the case if a root contains the folder.
+// shows reports whether a folder of the home stays visible because it contains a secret file that
+// must stay readable. If a root contains the folder, it is hidden, because the other secrets in it
+// would also be visible.
 func (v *view) shows(dir string) bool {
 	return slices.ContainsFunc(v.spec.Secrets, func(f string) bool { return Below(f, dir) }) &&
 		!slices.ContainsFunc(v.spec.Roots, func(r string) bool { return Below(dir, r) })
@@ -123,7 +124,7 @@ func (w *secretWalk) folder(dir string, file func(path string, e os.DirEntry)) {
 	}
 }
 
-// link masks the target of a link with a secret name.
+// link adds the target of a link with a secret name to the files to mask.
 func (w *secretWalk) link(path string) {
 	to, err := filepath.EvalSymlinks(path)
 	if err != nil || !slices.ContainsFunc(w.roots, func(r string) bool { return Below(to, r) }) {

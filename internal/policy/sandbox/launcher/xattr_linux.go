@@ -26,7 +26,7 @@ func (c *call) attribute(follow bool) (path, name string, err error) {
 	return "/proc/self/fd/" + strconv.Itoa(fd), name, err
 }
 
-// setAttribute sets an extended attribute. cp -a copies access control lists with it.
+// setAttribute sets an extended attribute. cp -a uses such calls to copy access control lists.
 func (c *call) setAttribute(follow bool) (int64, error) {
 	path, name, err := c.attribute(follow)
 	if err != nil {
