@@ -186,7 +186,7 @@ func (c *Client) keyHint() string {
 	return retry.Hint(retry.Auth)
 }
 
-// notFoundHint returns a hint for an answer that is empty or reports that nothing was found.
+// notFoundHint returns a hint for a redirect or a 404, which a wrong base URL or model may cause.
 func (c *Call) notFoundHint() string {
 	o, base := &c.Client.Options, c.Client.shownURL()
 	hint := "check "

@@ -183,7 +183,8 @@ func (n *Events) addData(value []byte) {
 	n.data = append(n.data, value...)
 }
 
-// whole reports whether the data may be a complete event. It checks only the beginning and the end.
+// whole reports whether the data may be a complete event. It checks the brackets but does not parse
+// the JSON.
 func (n *Events) whole(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	return len(data) == 0 || data[0] == '{' && data[len(data)-1] == '}' && balanced(data) ||

@@ -39,8 +39,8 @@ func (c *Client) Info(id string) agent.ModelInfo {
 	return i
 }
 
-// Report contains the information about a model from an endpoint's list. Zero means that the list
-// does not contain the value.
+// Report contains the information about a model from an endpoint's list. A zero value means that
+// the list does not contain the value.
 type Report struct {
 	Name          string
 	Window        []jsontext.Value // of these values, the first positive number is used

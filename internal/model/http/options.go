@@ -54,7 +54,7 @@ type Options struct {
 	EndMark  string // data of the event that ends a stream; "" if there is none
 	PathHint string // a hint about the path of BaseURL, for errors
 
-	// These fields are for errors. Setting is the setting that configures the provider. "" means
+	// Errors contain these values. Setting is the setting that configures the provider. "" means
 	// "provider". KeyHint returns where to correct a key that the provider refused. nil or "" means
 	// a general hint. ModelHint explains what to do about a model that the provider does not have.
 	Setting   string

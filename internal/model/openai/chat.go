@@ -118,7 +118,8 @@ func (d *chatDecoder) choice(ch *chatChoice) error {
 	case ch.Delta != nil:
 		d.delta(ch.Delta)
 	case ch.Message != nil && d.blocks.Empty() && len(d.calls) == 0:
-		// Some providers repeat the whole message in the last event. This copy is ignored.
+		// This is the message of a response without a stream. Some providers also repeat the whole
+		// message in the last event of a stream, where it is ignored.
 		calls := ch.Message.ToolCalls
 		ch.Message.ToolCalls = nil
 		d.delta(ch.Message)

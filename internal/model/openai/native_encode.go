@@ -171,7 +171,7 @@ func (n *nativeResults) begin(m *message.Message, forms []byte) {
 	}
 }
 
-// form returns the form in which the result of a message is sent, or 0 for a function result.
+// form returns the form in which a tool result is sent, or 0 for a function result.
 func (n *nativeResults) form(m *message.Message) byte {
 	if m.Role != message.RoleTool || n.forms == nil {
 		return 0
