@@ -116,8 +116,8 @@ func (s *server) workspaceCapabilities() map[string]any {
 	return caps
 }
 
-// shutdownRequest makes the server refuse every message except exit. Running turns are aborted at
-// exit or at the end of the input.
+// shutdownRequest makes the server refuse all later requests. It aborts running turns unless other
+// clients use the same host.
 func (s *server) shutdownRequest(ctx context.Context, _ []byte) (any, error) {
 	s.life.phase.Store(ending)
 	if h := s.api.Host(); !h.Clients().Shared() {

@@ -199,7 +199,7 @@ func (d *documents) readOnce(ctx context.Context, path string) (string, error) {
 }
 
 // writes reports whether the client writes files for the agent. The client follows links, so it
-// must not write while a command could replace a folder by a link. The agent then writes the file
+// must not write while a command could replace a folder with a link. The agent then writes the file
 // itself.
 func (d *documents) writes() bool {
 	return d.c.a.client.Fs.WriteTextFile && !d.commandsRun()

@@ -49,8 +49,8 @@ func freely[P any](f func(a *adapter, ctx context.Context, p *P) (any, error)) m
 	}
 }
 
-// initialize answers immediately. At the same time, it starts the server that the first session
-// will probably need.
+// initialize answers immediately. At the same time, it starts the core that the first session will
+// probably need.
 func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, error) {
 	var p acp.InitializeRequest
 	if err := decode(params, &p); err != nil {

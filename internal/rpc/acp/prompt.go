@@ -167,8 +167,9 @@ func (s *session) began(turn *prompting, accepted wire.PromptResult) {
 	}
 }
 
-// ended answers a prompt as soon as the end of its turn has been reported, if there are no open
-// questions and no error. The handler would do the same, but may take a moment to wake up.
+// ended answers a prompt as soon as the end of its turn has been reported, if no proposal may be
+// undecided and there is no error, or if the prompt was canceled. The handler would do the same,
+// but may take a moment to wake up.
 func (s *session) ended(t *wire.Turn) {
 	s.mu.Lock()
 	turn, reason := s.turn, stopReason(t.EndReason)

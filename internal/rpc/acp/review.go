@@ -94,8 +94,9 @@ func (s *session) reviewPending(ctx context.Context) {
 	}
 }
 
-// soleReview cancels open questions about pending proposals, because a client may have dropped a
-// question that arrived outside of a prompt. It returns when those questions have ended.
+// soleReview ends an earlier run of reviewPending and its question, because a client may have
+// dropped a question that arrived outside of a prompt. It returns the context of the new run and a
+// function that ends the run.
 func (s *session) soleReview(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
@@ -185,8 +186,8 @@ type question struct {
 	file  string
 }
 
-// questionOf returns a question about all pending hunks, about the pending hunks of the first file
-// that has any, or about the first hunk.
+// questionOf returns a question about all pending hunks or, depending on by, about the pending
+// hunks of the first file that has any or about the first hunk.
 func questionOf(p *wire.Proposal, by grain) question {
 	q := question{p: p, title: p.Title}
 	for _, f := range p.Files {
@@ -313,7 +314,8 @@ func reviewOptions(q question) []acp.PermissionOption {
 	return out
 }
 
-// decisionsOf converts an answer to decisions. An answer that names no option rejects everything.
+// decisionsOf converts an answer to decisions. An answer that does not name an option rejects
+// everything.
 func decisionsOf(got *permissionAnswer, q question) []wire.Decision {
 	if got.selected() != "" && len(got.Meta.AgentLsp.Decisions) > 0 {
 		return got.Meta.AgentLsp.Decisions

@@ -44,9 +44,9 @@ type Options struct {
 	Out     io.Writer
 	Log     *slog.Logger // nil means that nothing is logged
 	Version string
-	// Ahead is the folder whose server starts as soon as the client is known, because the first
-	// session will most likely use that folder. "" means that no server starts. Until a session is
-	// requested, starting the server must have no visible effect.
+	// Ahead is the folder whose core starts as soon as the client is known, because the first
+	// session will most likely use that folder. "" means that no core starts. Until a session is
+	// requested, starting the core must have no visible effect.
 	Ahead string
 	// Start builds the core for the sessions of one set of folders and MCP servers. Commands may
 	// run in the client's terminals.
@@ -76,7 +76,7 @@ type adapter struct {
 }
 
 // Serve serves one client until its input ends. It then aborts all running work, answers open
-// requests, and stops the servers and all their children.
+// requests, and stops the cores and all their child processes.
 func Serve(ctx context.Context, opts Options) error {
 	a := newAdapter(ctx, opts)
 	quit := make(chan struct{})
@@ -111,7 +111,7 @@ func newAdapter(ctx context.Context, opts Options) *adapter {
 	return a
 }
 
-// shutdown stops the servers first. This aborts their turns, so that the client still receives the
+// shutdown stops the cores first. This aborts their turns, so that the client still receives the
 // responses that it is waiting for. Every step has a time limit.
 func (a *adapter) shutdown() {
 	a.mu.Lock()
@@ -202,8 +202,8 @@ func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any
 	return result, nil
 }
 
-// afterAnswer runs f in the background once the request of ctx has been answered. The client does
-// not know the session before that.
+// afterAnswer runs f in the background once the request of ctx has been answered. Before that, the
+// client does not know the session.
 func (a *adapter) afterAnswer(ctx context.Context, f func(ctx context.Context)) {
 	r := inboundFrom(ctx)
 	if r == nil {
@@ -273,7 +273,7 @@ func updateFrame(sessionID string, update any) []byte {
 	return append(b, `}}`...)
 }
 
-// launchDir returns the folder whose sessions are listed if the client names no folder.
+// launchDir returns the folder whose sessions are listed if the client does not name a folder.
 func launchDir() string {
 	dir, err := os.Getwd()
 	if err != nil {

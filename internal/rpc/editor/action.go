@@ -89,8 +89,8 @@ func (s *Features) actionsAt(p *DocumentParams) []codeAction {
 	return append(actions, s.sourceActions()...)
 }
 
-// sourceActions returns actions that do not belong to a position. They are for editors in which
-// users cannot run a command by name, and for editors that do not show questions.
+// sourceActions returns actions that do not belong to a position. Users need them in editors that
+// cannot run a command by name or do not show questions.
 func (s *Features) sourceActions() (out []codeAction) {
 	add := func(title, command string, args map[string]any) {
 		c := Command{Title: title, Command: command, Arguments: []any{}}

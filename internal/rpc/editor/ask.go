@@ -110,11 +110,11 @@ func clip(s string) string {
 }
 
 // ask sends a question and waits for the first answer, which may also be the response to a
-// repetition of the question (askAgain). When ask returns, the client has been notified that no
+// repetition of the question (see AskAgain). When ask returns, the client has been notified that no
 // further answer is needed.
 func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	ctx, done := context.WithCancel(ctx)
-	defer a.sent.Wait() // this never blocks, because it only queues $/cancelRequest
+	defer a.sent.Wait() // never blocks: on cancellation, send only queues $/cancelRequest
 	defer done()
 	defer context.AfterFunc(p.link.Context(), done)()
 	a.ctx, a.reply = ctx, make(chan answer, 1)

@@ -176,7 +176,7 @@ func (s *Features) promptCommand(ctx context.Context, args commandArgs) (any, er
 	return agentapi.Turns{API: s.api}.Prompt(ctx, p)
 }
 
-// steerCommand steers with the given text, or else with the selected text.
+// steerCommand steers with the given text, or else with the text that impliedPrompt returns.
 func (s *Features) steerCommand(ctx context.Context, id string, args commandArgs) (any, error) {
 	if strings.TrimSpace(args.Text) == "" {
 		var err error
@@ -209,8 +209,8 @@ func (s *Features) meant(args commandArgs) (uri string, span *workspace.Range) {
 	return uri, span
 }
 
-// lastDocument returns the open document in which the user was last seen, or "" if no document is
-// open.
+// lastDocument returns the document in which the user was last seen or, if it is not open, another
+// open document. It returns "" if no document is open.
 func (s *Features) lastDocument() string {
 	if uri := s.place.document(); uri != "" {
 		if _, _, open := s.core.Workspace.TextAt(uri, &workspace.Range{}); open {
@@ -256,9 +256,9 @@ func (s *Features) continueCommand(ctx context.Context, id string) (any, error) 
 	return turn, err
 }
 
-// decideAll decides every pending hunk of the named proposal, or else of the current session. A
-// rejection includes the stale hunks, because a client that cannot show them must still be able to
-// end the wait of an edit call.
+// decideAll decides every pending hunk of the named proposal. Without a proposal, it decides those
+// of the current session, or only those in the named document. A rejection includes the stale
+// hunks, because a client that cannot show them must still be able to end the wait of an edit call.
 func (s *Features) decideAll(
 	ctx context.Context,
 	action workspace.Action,
@@ -293,7 +293,7 @@ func (s *Features) decideAll(
 // errNoHunk reports that there is no hunk to decide.
 var errNoHunk = agentapi.Fail(wire.CodeUnknownProposal, "no hunk is waiting for a decision")
 
-// decideHunk decides the named hunk, or else the first pending one at the selection, in the last
+// decideHunk decides the named hunk, or else the first pending one at the selection, in the
 // document, or in the session. If no hunk is pending, a rejection applies to the first stale hunk.
 func (s *Features) decideHunk(
 	ctx context.Context,
@@ -393,7 +393,7 @@ func (s *Features) undoLast(ctx context.Context, id string) (any, error) {
 }
 
 // undoable returns the latest checkpoint that can be reverted, or "" if there is none. A checkpoint
-// without files only lists files that commands have changed.
+// without files cannot be reverted. It only lists files that commands have changed.
 func (s *Features) undoable(id string) string {
 	for _, c := range s.core.Workspace.Checkpoints(id) {
 		if !c.Undone && !c.Restore && len(c.Files) > 0 {

@@ -88,7 +88,7 @@ func (s *Features) side(proposalID, n string, proposed bool) (string, error) {
 	}
 	before, after, err := s.core.Workspace.Sides(proposalID, p.Files[i].URI)
 	switch {
-	case err != nil: // this hunk was decided while the editor still showed the diff
+	case err != nil: // a hunk was decided while the editor still showed the diff
 		return fmt.Sprintf("(%v)\n", err), nil
 	case proposed:
 		return string(after), nil

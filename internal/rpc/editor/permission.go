@@ -31,7 +31,7 @@ func (p *Peer) CanAsk() bool {
 
 // Ask shows questions to the user. If the client claims agent/requestPermission, each question is a
 // separate request. Otherwise one window/showMessageRequest combines all questions that were asked
-// together. A reply that is null, has the wrong type or names no option is a refusal.
+// together. A reply that is null, has the wrong type or does not name an option is a refusal.
 func (p *Peer) Ask(questions []*host.Open) {
 	if questions[0].Question != nil {
 		p.askQuestion(questions[0])
@@ -70,7 +70,7 @@ func (p *Peer) askOne(o *host.Open) (known bool) {
 	return true
 }
 
-// replyFrom decodes an answer. An answer that names no option is treated as a refusal.
+// replyFrom decodes an answer. An answer that does not name an option is treated as a refusal.
 func replyFrom(raw []byte, options []policy.Option) policy.Reply {
 	o := conn.ObjectFrom(raw)
 	id := o.String("optionId")
