@@ -63,8 +63,8 @@ func idOf(line []byte) jsonrpc2.ID {
 	return jsonrpc2.NewStringID(string(m[2]))
 }
 
-// readWhole reads up to the next newline. Of a line that is longer than MaxFrame, it keeps only the
-// beginning.
+// readWhole reads up to the next newline. If the line is longer than MaxFrame, readWhole keeps only
+// its beginning.
 func (s *Stream) readWhole() (line []byte, size int, err error) {
 	if cap(s.body) > keepBuffer {
 		s.body = nil

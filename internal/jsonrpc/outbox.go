@@ -151,8 +151,9 @@ func (o *Outbox) PutState(session string, body []byte) {
 	o.push(f)
 }
 
-// ReplaceState replaces the session's last notification with the result of encode, if it was queued
-// by PutState and is still waiting. It reports whether it replaced a notification.
+// ReplaceState replaces the session's last notification with the result of encode, if that
+// notification was queued by PutState and is still waiting. It reports whether it replaced a
+// notification.
 func (o *Outbox) ReplaceState(session string, encode func() []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

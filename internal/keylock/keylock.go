@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Locks is a set of named locks. Callers that use the same resources share one Locks. It drops a
-// name when no caller has locked it or waits for it. The zero value is ready to use. It is safe for
-// concurrent use.
+// Locks is a set of named locks. Callers that use the same resources share one Locks. Locks drops a
+// name when no caller has locked the name or waits for it. The zero value is ready to use. Locks is
+// safe for concurrent use.
 type Locks struct {
 	mu sync.Mutex
 	by map[string]*namedLock

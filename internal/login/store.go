@@ -37,7 +37,7 @@ type Store struct {
 
 	mu   sync.Mutex
 	seen fs.FileInfo       // state of the index when the keys were read
-	keys map[string]string // keys by provider, read when the index had the state seen
+	keys map[string]string // keys by provider; valid while the index has the state seen
 }
 
 // entry describes where a provider's key is stored. The index maps names to entries.

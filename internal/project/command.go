@@ -96,7 +96,7 @@ func parseCommand(f File) (Command, error) {
 const maxDescription = 80
 
 // Expand expands a prompt that begins with the /name of a command into the text for the model. ok
-// is false if the prompt names no command.
+// is false if the prompt does not name a command.
 func (p *Project) Expand(prompt string) (expanded string, ok bool) {
 	rest, isCommand := strings.CutPrefix(strings.TrimLeftFunc(prompt, unicode.IsSpace), "/")
 	if !isCommand {
