@@ -19,8 +19,8 @@ func (system) Delete(service, name string) error        { return keyring.Delete(
 func (system) DeleteAll(service string) error           { return keyring.DeleteAll(service) }
 
 // hasKeyring reports whether a keyring may be available. On Unix, the library accesses the keyring
-// over the session's D-Bus. If no D-Bus is running, the library would start one, so hasKeyring
-// returns false.
+// over the D-Bus session bus. If no session bus is running, the library would start one, so
+// hasKeyring returns false.
 func hasKeyring(env func(string) string) bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":

@@ -33,8 +33,8 @@ type frontMatter struct {
 
 var validName = lazyregexp.New(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
 
-// Commands returns the commands by name. A project's command replaces the user's command with the
-// same name.
+// Commands returns the commands, sorted by name. A project's command replaces the user's command
+// with the same name.
 func (p *Project) Commands() (commands []Command, notices []string) {
 	files, notices := p.folderFiles("commands")
 	byName := map[string]Command{}

@@ -59,8 +59,8 @@ func (e Endpoint) Lookup(id string) Model {
 	return m
 }
 
-// vendorHosts maps hosts to providers for which the data contains a variable instead of an
-// endpoint.
+// vendorHosts maps hosts to providers for which the data contains the name of an environment
+// variable instead of an endpoint.
 var vendorHosts = map[string]string{
 	"api.anthropic.com": "anthropic", "api.openai.com": "openai",
 	"generativelanguage.googleapis.com": "gemini",

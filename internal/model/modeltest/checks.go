@@ -109,7 +109,7 @@ func CheckWarm(t *testing.T, a *API) {
 	}
 }
 
-// BenchmarkEncode measures how long it takes to encode a request with 1000 messages.
+// BenchmarkEncode measures how long it takes to encode a request with about 1000 messages.
 func BenchmarkEncode(b *testing.B, a *API, tools []agent.ToolSpec) {
 	m := a.New(modelhttp.Options{Model: "m", Transport: Discard{Body: a.Sound()}})
 	defer m.Close()

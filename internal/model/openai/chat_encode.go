@@ -131,8 +131,8 @@ func (c *call) chatMessages(b []byte, k can) ([]byte, error) {
 	return append(c.chatImages(b, start, pending), ']'), nil
 }
 
-// chatImages appends the images of tool results as a user message, because a tool message of the
-// chat API can contain only text.
+// chatImages appends the images of each tool result as a user message, because a tool message of
+// the chat API can contain only text.
 func (c *call) chatImages(b []byte, start int, results []*message.Message) []byte {
 	for _, m := range results {
 		b = append(modelhttp.Next(b, start), `{"role":"user","content":[{"type":"text","text":`...)

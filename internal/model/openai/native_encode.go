@@ -244,8 +244,8 @@ func resultText(m *message.Message) string {
 	return text
 }
 
-// shellOutput returns the beginning of the output of a shell item. The API requires it to contain
-// the model's limit.
+// shellOutput returns the beginning of the output of a shell item. The API requires the output to
+// contain the limit that the model set.
 func shellOutput(callID string, limit int) []byte {
 	b := modelhttp.AppendField([]byte(`{"type":"shell_call_output"`), "call_id", callID)
 	if limit > 0 {

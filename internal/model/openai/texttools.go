@@ -22,7 +22,8 @@ func textToolPrompt(tools []agent.ToolSpec) string {
 	return string(b)
 }
 
-// textToolCalls returns a reply's text with its calls as the model wrote them.
+// textToolCalls returns a reply's text followed by its calls, in the format that textToolPrompt
+// describes.
 func textToolCalls(text string, calls []*message.ToolCall) string {
 	for _, c := range calls {
 		one := modelhttp.AppendField([]byte{'{'}, "name", c.Name)

@@ -63,7 +63,8 @@ func readUsage(v jsontext.Value) *message.Usage {
 	return u
 }
 
-// count returns the first number that is positive.
+// count returns the first number that is at least 1, limited to maxTokens. It returns 0 if there is
+// none.
 func count(numbers ...float64) int {
 	for _, f := range numbers {
 		if f >= 1 {

@@ -65,7 +65,7 @@ func (a *adapter) Offered() bool { return a.client.Terminal }
 func (a *adapter) Run(ctx context.Context, cmd Command) (Exit, error) {
 	s, err := a.session(cmd.SessionID)
 	if err != nil {
-		return Exit{}, ErrNoTerminals // the client does not support the request
+		return Exit{}, ErrNoTerminals // the client does not know the session
 	}
 	create := acp.CreateTerminalRequest{SessionId: acp.SessionId(s.id), Command: cmd.Argv[0],
 		Args: cmd.Argv[1:], Cwd: &cmd.Dir, OutputByteLimit: &cmd.OutputBytes}

@@ -115,7 +115,7 @@ func (a *API) Release(ctx context.Context, id string) error {
 	return a.Host().Release(ctx, id)
 }
 
-// SetCurrent sets the session for requests that name no session.
+// SetCurrent sets the session for requests that do not name a session.
 func (a *API) SetCurrent(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,7 +131,7 @@ func (a *API) forget(id string) {
 	}
 }
 
-// Current returns the ID of the session for requests that name no session, or "".
+// Current returns the ID of the session for requests that do not name a session, or "".
 func (a *API) Current() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

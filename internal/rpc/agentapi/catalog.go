@@ -16,7 +16,7 @@ const (
 	defaultFiles = 50
 )
 
-// errNoMemory is the error if the daemon has no memory.
+// errNoMemory is the error for agent/memory/* if the daemon does not support memories.
 var errNoMemory = errors.New("agent-lsp was built without support for memories")
 
 // Models lists the models. If it tests a model, it succeeds even if listing fails.

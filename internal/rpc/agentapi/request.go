@@ -38,7 +38,7 @@ func (r *Request) Answered() {
 	}
 }
 
-// Detached returns a context that belongs to no request and does not end with ctx.
+// Detached returns a context that does not belong to a request and does not end with ctx.
 func Detached(ctx context.Context) context.Context {
 	return host.WithLetGo(host.WithAnswer(context.WithoutCancel(ctx), nil), nil)
 }

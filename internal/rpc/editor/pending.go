@@ -88,7 +88,7 @@ func (s *Features) CodeLenses(_ context.Context, p *DocumentParams) ([]CodeLens,
 	return lenses, nil
 }
 
-// stat returns the added and removed lines of a hunk.
+// stat returns the numbers of added and removed lines of a hunk.
 func (h hunkAt) stat() string { return fmt.Sprintf("+%d -%d", lines(h.new), lines(h.old)) }
 
 func lines(text string) int {

@@ -16,7 +16,7 @@ type place struct {
 	known bool // whether span is known
 }
 
-// seen records a range.
+// seen records the document and range of a code action request or a command.
 func (p *place) seen(uri string, span workspace.Range) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

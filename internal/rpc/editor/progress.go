@@ -76,7 +76,7 @@ func (p *progress) report(turnID string, it agent.Item) {
 	if t := p.turns[tokenOf(turnID)]; t != nil {
 		select {
 		case t.reports <- label:
-		default: // the client is slow; a later report will contain more
+		default: // the client is slow, so the report is dropped
 		}
 	}
 }

@@ -212,8 +212,8 @@ func (v *view) visible() []string {
 	return slices.Compact(out)
 }
 
-// replaceRoot makes a read-only copy of the complete mount tree the root. It mounts the copy over
-// /tmp, because that folder always exists. Only this process is in the mount namespace.
+// replaceRoot makes a read-only copy of the complete mount tree the root. It first mounts the copy
+// over /tmp, because this folder always exists. No other process is in the mount namespace.
 func (v *view) replaceRoot() error {
 	fd, err := openTree("/", attrs|unix.MOUNT_ATTR_RDONLY)
 	if err != nil {

@@ -91,7 +91,8 @@ func startsPrograms(folder, name string, ofPackage bool) bool {
 	return ok && inner == name
 }
 
-// packageFolders contain packages that a package manager installed. Their case is significant.
+// packageFolders contain packages that a package manager installed. The case of the names is
+// significant.
 var packageFolders = set("node_modules", "site-packages")
 
 // topFiles are names that programs read only at the top of a repository or of an opened folder, so

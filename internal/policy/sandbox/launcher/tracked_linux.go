@@ -19,7 +19,7 @@ type tracked map[string]entry
 // entry is a file's record in Git's index.
 type entry struct {
 	ctime, mtime syscall.Timespec
-	ino, size    uint32 // the low bits
+	ino, size    uint32 // the low 32 bits
 }
 
 // unchanged reports whether Git has stored a file exactly as it is now.
