@@ -40,8 +40,8 @@ type delta struct {
 	Details   *refusal       `json:"stop_details"`
 }
 
-// reply is a message of the API. The first event of a stream contains one without content. A
-// response that is not streamed is a complete one.
+// reply is a message of the API. In the first event of a stream, it has no content. In a response
+// that is not streamed, it is complete.
 type reply struct {
 	Error   jsontext.Value   `json:"error"`
 	Content []jsontext.Value `json:"content"`

@@ -211,8 +211,8 @@ func appendSource(b []byte, kind string, p *message.Block) []byte {
 	return append(b, '}')
 }
 
-// result encodes a tool result. The result of a failed call contains only text, as the API
-// requires.
+// result encodes a tool result. The API allows only text in a result that is marked as an error, so
+// a failed call's result that contains an image is not marked.
 func (c *call) result(m *message.Message, see bool) []byte {
 	b := []byte(`{"type":"tool_result"`)
 	b = modelhttp.AppendField(b, "tool_use_id", modelhttp.PlainName(m.CallID))

@@ -11,8 +11,8 @@ const lookBack = 20
 // prefixes is the set of request prefixes that the service has cached.
 type prefixes map[[32]byte]bool
 
-// bill contains numbers of input tokens: all of the request, those read from the cache, and those
-// written to the cache.
+// bill contains numbers of input tokens: all tokens of the request, those read from the cache, and
+// those written to the cache.
 type bill struct{ total, read, written int }
 
 // place is the end of a block in a request.

@@ -60,7 +60,7 @@ type step struct {
 	// Finish is the finish reason, unless it is stop or tool_calls.
 	Finish string `json:"finish"`
 
-	// These fields are only for a first line that is not a reply.
+	// Only a first line that is not a reply may contain these fields.
 	Strict *bool `json:"strict"`
 	Window *int  `json:"window"`
 }

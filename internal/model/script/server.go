@@ -195,7 +195,8 @@ func newPlayer(w http.ResponseWriter, r *http.Request, st *step) *player {
 	return &player{w: w, r: r, step: st, delay: time.Duration(st.DelayMs) * time.Millisecond}
 }
 
-// errorFirst answers with the step's error if the step sends nothing before the error.
+// errorFirst answers with the step's error if the step sends nothing before the error. It reports
+// whether it answered.
 func (p *player) errorFirst() bool {
 	e := p.step.Error
 	if e == nil || p.step.Text != "" || p.step.Reasoning != "" || len(p.step.ToolCalls) > 0 {
@@ -390,7 +391,7 @@ func (p *player) whole() {
 }
 
 // errorLast waits for the step's delay and answers with the error that a stream would send after
-// its text.
+// its text. It reports whether it answered.
 func (p *player) errorLast() bool {
 	p.pause()
 	e := p.step.Error
@@ -400,7 +401,8 @@ func (p *player) errorLast() bool {
 	return e != nil
 }
 
-// document answers with one JSON document, or with half of it if the step drops the connection.
+// document answers with one JSON document, or with half of it if the step stalls or drops the
+// connection.
 func (p *player) document(answer any) {
 	b, _ := json.Marshal(answer)
 	if p.step.Stall {

@@ -72,7 +72,8 @@ func realHome() (home, real string) {
 }
 
 // HomeVisible lists what commands in agent-lsp's own sandbox can read in the user's home:
-// toolchains and a few settings, as paths relative to the home. Package caches are visible too.
+// toolchains and a few settings, as paths relative to the home. The last entry stands for the
+// package caches.
 func HomeVisible() []string {
 	_, real := realHome()
 	if real == "" {
@@ -97,8 +98,8 @@ func moved(paths []string, from, to string) []string {
 	return out
 }
 
-// merged removes folders that are inside another listed folder, because protecting the outer folder
-// protects them too.
+// merged removes folders that are inside another listed folder, because the outer folder includes
+// them.
 func merged(roots []string) []string {
 	roots = slices.Clone(roots)
 	slices.Sort(roots)

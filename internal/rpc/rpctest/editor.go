@@ -365,7 +365,7 @@ func (e *Editor) Call(method string, params, result any) error {
 // Next waits for a message that has the given method and matches the pattern. The search starts at
 // the given index of the log. Next returns the first such message and the index after it. Unless
 // patient is set, it fails as soon as the message can no longer arrive: when the daemon has ended,
-// or when the message belongs to a turn and no turn is running.
+// or when the message belongs to a turn and no turn is running or every call waits for the client.
 func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message, int, error) {
 	var found *Message
 	at, last := from, ""

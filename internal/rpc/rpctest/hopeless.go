@@ -132,7 +132,7 @@ func (e *Editor) followItem(m *Message) {
 }
 
 // stalled reports whether the daemon is waiting for the client: at least one session waits, no
-// session is running, and the client has no open request. The caller holds the lock.
+// session and no item is running, and the client has no open request. The caller holds the lock.
 func (e *Editor) stalled() bool {
 	awaiting := false
 	for _, s := range e.activity.status {

@@ -29,7 +29,7 @@ type nested struct {
 // Nest changes a command that is started in a user namespace so that it works from a process whose
 // memory is hidden. The kernel does not let such a process write the user mapping of the namespace,
 // except if root runs it. A process of exe, this program's binary, therefore starts the command.
-// Each of the two processes ends when the other one ends.
+// That process and the command each end when the other one ends.
 func Nest(c *exec.Cmd, exe string) error {
 	a := c.SysProcAttr
 	if a.Cloneflags&syscall.CLONE_NEWUSER == 0 || os.Geteuid() == 0 {
