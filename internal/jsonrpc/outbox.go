@@ -36,9 +36,9 @@ var ErrOverrun = fmt.Errorf("the client has not read %d MiB of responses", HardL
 // Outbox is the only writer of a connection. It queues frames. One goroutine writes them in order
 // and combines queued frames into larger writes (see maxBatch). Put never blocks.
 //
-// The queue is bounded. Deltas of one item merge into one frame, states of one session replace each
-// other, and SoftLimit and HardLimit apply. No timer is used. While the writer is idle, a frame is
-// written immediately.
+// The queue is bounded. Deltas of one item merge into one frame, a session's newer state replaces
+// the older one, and SoftLimit and HardLimit apply. No timer is used. While the writer is idle, a
+// frame is written immediately.
 type Outbox struct {
 	w io.Writer
 	// lines selects framing by newlines instead of headers, and limits merged deltas to maxLine.

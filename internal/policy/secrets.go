@@ -21,7 +21,7 @@ var providerKeys = setOf("OPENAI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN 
 // Scrubber removes provider keys from environments. The zero value knows the usual names.
 type Scrubber struct {
 	Names  []string // more variables, such as provider.apiKeyEnv
-	Values []string // known keys, redacted regardless of their name
+	Values []string // known keys; variables that contain one are removed, whatever their names
 }
 
 // ScrubEnv removes the usual provider keys from an environment for a command, an MCP server or a

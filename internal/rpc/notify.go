@@ -49,7 +49,7 @@ func (n *notifier) Notify(note host.Notification) {
 	n.out.PutEvent(note.SessionID, notification(method, params))
 }
 
-// Delta is called for every piece of text. For speed, it encodes the notification without the
+// Delta is called for every piece of text. For speed, it encodes the notification without the JSON
 // library.
 func (n *notifier) Delta(sessionID string, seq int64, d agent.ItemDelta) {
 	key := jsonrpc.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}

@@ -10,8 +10,8 @@ import (
 )
 
 // asksToCompact reports whether a prompt of a plain client is /compact, and returns its
-// instructions. There is no command for compacting, because users of other clients also type
-// /compact. A command of the user with the same name takes precedence.
+// instructions. There is no LSP command for compacting, because users know /compact from other
+// clients. A command of the user with the same name takes precedence.
 func (s *Features) asksToCompact(ctx context.Context, text string) (instructions string, ok bool) {
 	words := strings.Fields(text)
 	if len(words) == 0 || words[0] != "/compact" {

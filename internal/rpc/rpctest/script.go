@@ -296,7 +296,7 @@ func (r *runner) initializeSection(params map[string]any) error {
 	return nil
 }
 
-// finish makes the checks that apply to every run: no unanswered request, a clean exit, and the
+// finish performs the checks that apply to every run: no unanswered request, a clean exit, and the
 // transcript.
 func (r *runner) finish(update bool) {
 	r.checkTranscript(r.finishSeats(), update)

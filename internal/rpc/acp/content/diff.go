@@ -122,7 +122,8 @@ func (pic Picture) file(i int, in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	return out
 }
 
-// diffOf returns a diff of a file. For agent-lsp's own plugins, it lists the hunks in the diff.
+// diffOf returns a diff of a file. For agent-lsp's own plugins, it also contains the operation and
+// the given hunks.
 func diffOf(f *wire.ProposalFile, before, after string, hunks ...*wire.Hunk) acp.ToolCallContent {
 	d := acp.ToolDiffContent(PathOf(f.URI), after, before)
 	if f.Op == "create" {
