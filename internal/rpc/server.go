@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	// answerGrace is the time limit, at the end of the input, for requests that were read earlier.
+	// answerGrace limits how long shutdown waits until the requests that were already read are
+	// accepted.
 	answerGrace = 2 * time.Second
 	// closeGrace limits how long closing the sessions may take. An abort completes within 2 s.
 	closeGrace = 3 * time.Second
-	// flushGrace bounds how long writing queued messages may take, because the client may no longer
-	// read.
+	// flushGrace limits how long shutdown waits for queued messages to be written, and then for the
+	// reader. The client may have stopped reading.
 	flushGrace = time.Second
 )
 
@@ -28,7 +29,7 @@ const (
 // exits with status 1.
 var ErrNoShutdown = errors.New("received exit without shutdown")
 
-// phase is the current phase of the lifecycle.
+// phase is a phase of a connection's lifecycle.
 type phase = int32
 
 const (
@@ -66,9 +67,9 @@ type lifecycle struct {
 // stop requests the end of the connection.
 func (l *lifecycle) stop() { l.quitOnce.Do(func() { close(l.quit) }) }
 
-// Serve serves one client until the client leaves. This happens at the end of the input, at exit,
-// or when the process that initialize named ends. Serve then aborts running work, waits for a
-// limited time, and returns. The error is nil after an orderly end.
+// Serve serves one client until the input ends, the client sends exit, or the process named in
+// initialize ends. Serve then aborts running work, waits for a limited time, and returns. The error
+// is nil after an orderly end.
 func Serve(ctx context.Context, opts Options) error { return newServer(ctx, opts).serve(ctx) }
 
 func (s *server) serve(ctx context.Context) error {
@@ -112,7 +113,8 @@ func newServer(ctx context.Context, opts Options) *server {
 	return s
 }
 
-// sent processes a body that was queued.
+// sent is called when a message to the client has been queued. If the message is a response, sent
+// informs the nudger.
 func (s *server) sent(body []byte) {
 	if s.link.Requests.Sent(body) {
 		if n := s.nudger.Load(); n != nil {
@@ -165,8 +167,8 @@ func (s *server) closeCore(ctx context.Context) {
 	}
 }
 
-// finishQueued waits until the requests that were read have been accepted, before everything is
-// aborted.
+// finishQueued waits until the requests that were already read have been accepted. shutdown calls
+// it before it aborts anything.
 func (s *server) finishQueued() {
 	entered := make(chan struct{})
 	place := s.link.Queue.After()
@@ -189,7 +191,7 @@ func (s *server) closeStreams() error {
 	return err
 }
 
-// await waits for done for a limited time.
+// await waits until done is closed, for at most atMost.
 func (s *server) await(done <-chan struct{}, atMost time.Duration) {
 	select {
 	case <-done:

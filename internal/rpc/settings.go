@@ -54,8 +54,8 @@ func (s *server) pullSettings() {
 	}
 }
 
-// didChangeConfiguration applies the section agentLsp of pushed settings. If the client pushes no
-// settings, the server requests the section.
+// didChangeConfiguration applies the agentLsp section of the settings that the client pushed. If
+// the client pushed no such section, the server requests it.
 func (s *server) didChangeConfiguration(raw []byte) error {
 	section := conn.ObjectFrom(raw).Object("settings")[settingsSection]
 	if section.Kind() == '{' {

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unblocked returns a file for f whose Close unblocks a blocked Read or Write. It changes only
-// pipes and sockets, because other processes share the mode of a terminal or file.
+// Unblocked returns a copy of f whose Close unblocks a blocked Read or Write. It copies only pipes
+// and sockets, and returns other files unchanged: a terminal or regular file shares its blocking
+// mode with other processes.
 func Unblocked(f *os.File) *os.File {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
@@ -23,8 +24,8 @@ func Unblocked(f *os.File) *os.File {
 	return os.NewFile(uintptr(fd), f.Name())
 }
 
-// UnblockedInput is like Unblocked for input, but also handles terminals, whose bytes it passes on
-// through a pipe. The goroutine that copies the bytes ends with the terminal or with the process.
+// UnblockedInput is like Unblocked, but also handles terminals, by copying their input to a pipe.
+// The goroutine that copies the input ends when the terminal or the process does.
 func UnblockedInput(f *os.File) *os.File {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

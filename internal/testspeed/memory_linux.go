@@ -15,13 +15,14 @@ const (
 	room   = 2 << 30
 	// prefix, followed by a process ID, is the name of a folder in shared.
 	prefix = "agent-lsp-"
-	// noexec is the flag of a file system that cannot run programs, as in many containers.
+	// noexec is the mount flag of a file system from which no program can be run. Many containers
+	// mount shared with this flag.
 	noexec = 0x8
 )
 
 // InMemory creates temporary folders in memory if the system has enough memory, because creating
-// and removing thousands of small files on a disk takes longer than the tests. It respects a TMPDIR
-// that is set, which `make test-race` uses to test on the disk. The returned function removes the
+// and removing thousands of small files on a disk takes longer than the tests. If TMPDIR is set, as
+// by `make test-race` to test on the disk, InMemory does nothing. The returned function removes the
 // folders.
 func InMemory() (remove func()) {
 	var fs syscall.Statfs_t

@@ -11,7 +11,7 @@ import (
 
 // Full reports whether tests run at full size, with every variant and with slow third-party
 // programs. This is the case if AGENT_LSP_FULL=1 is set, as by `make test`, and for tests that are
-// selected by name (-run). Otherwise inputs are smaller, for example a tenth of a gigabyte.
+// selected by name (-run). Otherwise, inputs are smaller, usually a tenth of the size.
 func Full() bool {
 	on, _ := strconv.ParseBool(os.Getenv("AGENT_LSP_FULL"))
 	return on || flag.Lookup("test.run").Value.String() != ""
@@ -42,8 +42,8 @@ func HeavySize(full int) int {
 }
 
 // Parallel allows at least this number of the package's parallel tests to run at the same time. A
-// fuzzing run keeps one worker per processor: an input that takes ten seconds counts as a hang, and
-// more workers would reach this limit on a busy machine.
+// fuzzing run keeps one worker per processor, because it treats an input that takes ten seconds as
+// a hang, and more workers would reach this limit on a busy machine.
 func Parallel(atLeast int) {
 	flag.Parse()
 	if flag.Lookup("test.fuzz").Value.String() != "" {

@@ -13,13 +13,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// Schema contains the wire's types in the order of their source.
+// Schema contains the wire types in source order.
 type Schema struct {
 	types map[string]*structure
 	order []string
 }
 
-// structure is one struct of the wire.
+// structure is one struct of internal/rpc/wire.
 type structure struct {
 	doc    string
 	fields []field
@@ -32,7 +32,7 @@ type field struct {
 	enum      []string
 }
 
-// Load parses the types from the source embedded in the binary.
+// Load parses the wire types from the source code embedded in the binary.
 func Load() (*Schema, error) {
 	entries, err := wire.Source.ReadDir(".")
 	if err != nil {
@@ -126,7 +126,8 @@ func (s *Schema) allFields(st *structure) []field {
 	return out
 }
 
-// check verifies that the tables contain all existing types and nothing else.
+// check verifies that the tables list exactly the methods of internal/rpc/wire, in the same order,
+// and that the types they name exist.
 func (s *Schema) check() error {
 	for _, table := range []struct {
 		rows []method

@@ -2,8 +2,8 @@ package schema
 
 import "github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 
-// method connects a method with the types of its params and result. result is "" for a
-// notification, and any if LSP itself defines the result.
+// method names a method and the types of its params and result. result is "" for a notification,
+// and "any" if LSP itself defines the result.
 type method struct {
 	name, params, result string
 }

@@ -38,7 +38,8 @@ func wrapUnion(e string) string {
 	return e
 }
 
-// spell returns a type's name in the dialect. The function named returns the name of a structure.
+// spell returns a type's name in the dialect. named maps the name of a Go struct to its name in the
+// dialect.
 func (d dialect) spell(t ast.Expr, named func(string) string) string {
 	switch x := t.(type) {
 	case *ast.StarExpr:
@@ -71,8 +72,8 @@ func (d dialect) spell(t ast.Expr, named func(string) string) string {
 	return d.basic["any"]
 }
 
-// enumeration returns a field's values as a union. If the field is an array, the union is its
-// element type.
+// enumeration returns the values that a field may have as a union type. If the field is an array,
+// its elements have this type.
 func (d dialect) enumeration(f field, or string) string {
 	union := `"` + strings.Join(f.enum, or) + `"`
 	if _, array := f.typ.(*ast.ArrayType); array {
