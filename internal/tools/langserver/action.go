@@ -28,9 +28,8 @@ type action struct {
 	raw      json.RawMessage
 }
 
-// codeActions lists the code actions that a server offers at a position. The protocol has no
-// request for the editor's code actions, so codeActions always asks one of the daemon's own
-// servers.
+// codeActions lists the code actions that a server offers at a position. It always asks one of the
+// daemon's own servers, because agent/editor/query has no operation for code actions.
 func (h *Hub) codeActions(ctx context.Context, r *render, a args) (*tool.Result, error) {
 	s, at, list, err := h.actionsAt(ctx, r, a)
 	if err != nil {

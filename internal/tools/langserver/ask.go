@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// The operations of the tool. All except workspaceDiagnostics are part of the protocol
-// (agent/editor/query).
+// The operations of the tool. agent/editor/query supports all of them except workspaceDiagnostics
+// and codeActions.
 const (
 	opDiagnostics          = "diagnostics"
 	opWorkspaceDiagnostics = "workspaceDiagnostics"
@@ -27,8 +27,7 @@ const (
 	opWorkspaceSymbol      = "workspaceSymbol"
 	opIncomingCalls        = "incomingCalls"
 	opOutgoingCalls        = "outgoingCalls"
-	// This operation is not part of the protocol. It is always sent to one of the daemon's own
-	// servers.
+	// This operation is always sent to one of the daemon's own servers.
 	opCodeActions = "codeActions"
 )
 
@@ -147,7 +146,8 @@ func (s *server) at(at place) map[string]any {
 		"position": at.position(s.encoding())}
 }
 
-// symbols searches all sources that know the workspace for symbols by name.
+// symbols searches for symbols by name. It asks the editor or, if the editor does not answer such
+// questions, all servers for the workspace folders.
 func (h *Hub) symbols(ctx context.Context, query string) ([]answer, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opWorkspaceSymbol, Query: query})
 	if !errors.Is(err, ErrNotOffered) {

@@ -93,8 +93,8 @@ func sectionOf(settings json.RawMessage, section string) json.RawMessage {
 	return b
 }
 
-// nested converts settings in which a dotted key at the top level means nested sections, as in an
-// editor's settings. Deeper keys are names, which may contain dots.
+// nested converts settings to a tree of sections. As in an editor's settings, a dotted key at the
+// top level names nested sections. Keys at deeper levels are names that may contain dots.
 func nested(settings json.RawMessage) map[string]any {
 	var flat map[string]any
 	d := json.NewDecoder(bytes.NewReader(settings))
@@ -121,9 +121,9 @@ func nest(tree map[string]any, path []string, value any) {
 	tree[path[0]] = value
 }
 
-// rootFor returns the folder that a server for path works in. This is the nearest folder, at or
-// above path's folder and not above top, that contains the first marker found. If there is none, it
-// is top.
+// rootFor returns the folder in which a server for path works. This is the nearest folder, from
+// path's folder up to top, that contains a root marker. Markers that are listed earlier take
+// precedence. If there is no marker, rootFor returns top.
 func (c *Config) rootFor(path, top string) string {
 	for _, marker := range c.RootMarkers {
 		for dir := filepath.Dir(path); within(top, dir); dir = filepath.Dir(dir) {
@@ -150,8 +150,8 @@ func exists(path string) bool {
 
 func onPath(command string, env []string) bool { return Program(command, env) != "" }
 
-// Program returns the path of a command, which it finds as the child process would: in the PATH of
-// env. It returns "" if there is no such command.
+// Program returns the path of a command, or "" if there is none. Like the child process, it looks
+// in the PATH of env.
 func Program(command string, env []string) string {
 	if strings.ContainsAny(command, `/\`) {
 		if exists(command) {

@@ -18,11 +18,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// Limits for the messages from a server and for the messages that wait to be sent to it.
+// Limits for the messages from a server, and for the queue of messages to it.
 const (
 	maxMessage  = 64 << 20
 	outbox      = 1024
-	floodCount  = 50_000 // messages within floodWindow end the connection
+	floodCount  = 50_000 // more messages than this within floodWindow end the connection
 	floodWindow = 10 * time.Second
 )
 
@@ -129,8 +129,8 @@ type stream struct {
 	done chan struct{} // closed when err is set
 }
 
-// ReadFrame returns the next message. It makes a message that JSON-RPC does not allow valid, or
-// skips it, because jsonrpc2 would close the connection.
+// ReadFrame returns the next message. It corrects or skips a message that JSON-RPC does not allow,
+// because jsonrpc2 would otherwise close the connection.
 func (s *stream) ReadFrame(context.Context) ([]byte, int64, error) {
 	for {
 		body, err := readFrame(s.in)

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// location is a position in a response.
+// location is a range of a document in a response.
 type location struct {
 	uri string
 	at  workspace.Range
@@ -57,7 +57,7 @@ func (s symbol) named(name string) bool {
 	return full == name || strings.HasSuffix(full, "."+name) || strings.HasSuffix(full, "/"+name)
 }
 
-// plain returns a qualified name without Go's notation for a method's receiver.
+// plain returns a qualified name without the parentheses and the asterisk of a Go receiver.
 func plain(name string) string {
 	return strings.NewReplacer("(", "", ")", "", "*",
 		"").Replace(name)

@@ -270,9 +270,9 @@ func (s *server) gone() error {
 	return s.err
 }
 
-// calm waits until the server has published nothing for a moment. It waits twice for half of that
-// time. If the system paused this process, one half may pass before the process reads the messages
-// that have already arrived.
+// calm waits until the server has published nothing for the duration quiet. It waits for each half
+// of quiet separately: if the system paused this process, one half may pass before the process
+// reads the messages that have already arrived.
 func (s *server) calm(ctx context.Context) {
 	for silent := 0; silent < 2 && ctx.Err() == nil; silent++ {
 		s.mu.Lock()

@@ -1,6 +1,6 @@
 // Package langserver gives the model access to language servers. One tool queries them, one renames
-// symbols through them, and the result of an edit contains the diagnostics that the servers report
-// about the edit.
+// symbols and one applies code actions. The result of an edit contains the diagnostics that the
+// servers report about the edit.
 //
 // The editor answers if it supports such questions (Options.Query). Otherwise, a language server
 // answers. The Hub starts the server for a root when it is first needed. The package never writes a

@@ -26,7 +26,7 @@ const (
 type document struct {
 	version int32
 	hash    string
-	since   int    // number of publications when the text was sent
+	since   int    // problems.seq when the text was sent
 	used    uint64 // order of the last use; 0: open because the editor has the file open
 }
 
@@ -130,9 +130,8 @@ func (s *server) fresh(path string) bool {
 	return p.seq > d.since
 }
 
-// sync sends the server the current texts of the workspace: of the editor's documents, of the files
-// from earlier questions, and of the given files. It returns an error if one of the texts could not
-// be sent.
+// sync sends the server the current texts of the editor's documents, of the files from earlier
+// questions, and of the given files. It returns an error if one of the texts could not be sent.
 func (s *server) sync(ctx context.Context, files ...*workspace.File) error {
 	s.open.sending.Lock()
 	defer s.open.sending.Unlock()

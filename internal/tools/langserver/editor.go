@@ -13,8 +13,8 @@ import (
 
 // Waiting times for an editor.
 const (
-	// beforeShare divides Options.AfterEdit. The quotient is how long an edit waits for the editor
-	// to report its current diagnostics.
+	// beforeShare is the divisor of the waiting time in Options.AfterEdit. Before an edit, the
+	// editor has this fraction of the time to report its current diagnostics.
 	beforeShare = 6
 	// answerTime is the extra time that an editor gets for its response, in addition to the time
 	// that it waits for its servers.
@@ -157,8 +157,8 @@ func (h *Hub) afterEditor(ctx context.Context, paths []string, before Shown,
 }
 
 // pollEditor repeatedly asks an editor for its diagnostics if the editor cannot report which text
-// they belong to. It first asks a question about the edited file. If no server of the editor
-// answers that question, pollEditor does not wait. Otherwise the server has the text.
+// they belong to. It first asks a question about the edited file. An answer shows that the editor's
+// server has the text. If no server answers, pollEditor does not wait.
 func (h *Hub) pollEditor(ctx context.Context, uri string, before map[string]int) string {
 	if _, err := h.askEditor(ctx, Question{Operation: opDocumentSymbol, URI: uri}); err != nil {
 		return ""

@@ -49,12 +49,12 @@ type draft struct {
 type drafts struct {
 	s    *server
 	ctx  context.Context
-	cwd  string // cwd for names in messages
+	cwd  string // folder to which the names in messages are relative
 	list []*draft
 	by   map[string]*draft // drafts by the key of the current path; nil: the path no longer exists
 }
 
-// changes converts a server's edit to changes to propose. It converts either all of the edit or
+// changes converts a server's edit to proposed changes. It converts either the complete edit or
 // nothing. The errors are for the model.
 func (s *server) changes(ctx context.Context, cwd string,
 	raw json.RawMessage) ([]workspace.Change, error) {

@@ -148,7 +148,7 @@ func lastName(name string) string {
 	return name[strings.LastIndexAny(name, ".:#)/")+1:]
 }
 
-// wordAt finds name as a complete word. It returns -1 if there is none.
+// wordAt returns the offset of the first occurrence of name as a complete word, or -1.
 func wordAt(text []byte, name string) int {
 	if name == "" {
 		return -1

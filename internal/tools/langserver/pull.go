@@ -186,7 +186,7 @@ func (d *diagnostic) is(o diagnostic) bool {
 		d.Source == o.Source && d.text() == o.text()
 }
 
-// spokenOf returns the files about which the server has reported anything. The caller holds mu.
+// spokenOf returns what the server last reported about each file. The caller holds mu.
 func (s *server) spokenOf() map[string]*published {
 	out := map[string]*published{}
 	for path := range s.problems.diags {

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// rename implements the lsp_rename tool. The protocol has no request for a rename by the editor, so
-// rename always asks one of the daemon's own servers.
+// rename implements the lsp_rename tool. It always asks one of the daemon's own servers, because
+// agent/editor/query has no operation for renaming.
 func (h *Hub) rename(ctx context.Context, call *tool.Call, a args,
 	propose Propose) (*tool.Result, error) {
 	if strings.TrimSpace(a.NewName) == "" {

@@ -249,7 +249,7 @@ func (r *render) symbolLines(list []symbol, enc workspace.Encoding, most int) st
 	return b.String()
 }
 
-// ambiguous lists all the symbols that a name may mean.
+// ambiguous returns an error that lists all the symbols with a name.
 func (r *render) ambiguous(name string, found []symbol, enc workspace.Encoding) error {
 	return errors.New(strings.TrimRight(fmt.Sprintf("%s is not unique: %d symbols have that name. Ask again with path and line of one:\n%s", name, len(found), r.symbolLines(found, enc, 30)), "\n"))
 }

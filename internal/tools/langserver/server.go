@@ -74,7 +74,7 @@ type commandActions struct {
 type problems struct {
 	diags    map[string]*published // diagnostics that the server published, by path
 	pulled   map[string]*published // diagnostics that the server returned on request
-	unheard  int                   // requests after which the server has not published anything yet
+	unheard  int                   // number of requests before the server first published anything
 	reported map[string]int        // errors and warnings that the model already knows, with counts
 	seq      int                   // publications so far
 }
@@ -215,10 +215,10 @@ func (s *server) folders() []map[string]string {
 	return []map[string]string{{"uri": string(uri.File(s.root)), "name": filepath.Base(s.root)}}
 }
 
-// clientCapabilities are the capabilities that the client announces. The client does not support
-// dynamic registration, so that pyright publishes its diagnostics. pyright never answers a request
-// for diagnostics that arrives before pyright has loaded. applyEdit is announced for the commands
-// of code actions. Other edits are refused.
+// clientCapabilities are the capabilities that the client announces. They do not include dynamic
+// registration of diagnostics, so pyright publishes its diagnostics. pyright never answers a
+// request for diagnostics that arrives before pyright has loaded. applyEdit is announced for the
+// commands of code actions. Other edits are refused.
 var clientCapabilities = json.RawMessage(`{
  "general":{"positionEncodings":["utf-8","utf-16"]},
  "window":{"workDoneProgress":true},
@@ -242,7 +242,7 @@ var clientCapabilities = json.RawMessage(`{
   "rename":{"prepareSupport":false}}}`)
 
 // handle responds to the server's requests and processes its notifications. It runs on the
-// connection's reader and does not retain the request's bytes.
+// connection's reading goroutine and does not retain the request's bytes.
 func (s *server) handle(_ context.Context, req *jsonrpc2.Request) (any, error) {
 	params := json.RawMessage(req.Params())
 	switch req.Method() {

@@ -41,7 +41,8 @@ var kindsOf = map[string][]kind{
 	"clangd":              {forC},
 }
 
-// codeFile is a rule for files by name. It applies only if the file's text contains marker.
+// codeFile is a rule for the files with one name. If marker is set, the rule applies only to files
+// whose text contains it.
 type codeFile struct {
 	kind   kind
 	marker string
@@ -71,7 +72,7 @@ const maxWalked = 300_000
 
 // found is the name of a file or folder that a server may run.
 type found struct {
-	name string // relative to the workspace folder, with slashes; for a folder: its direct files
+	name string // slash-separated, below the workspace; a folder means its direct files
 	kind kind
 }
 
@@ -107,8 +108,8 @@ func (f *Finder) Code(top, command string) (names []string, all bool) {
 	return names, w.all
 }
 
-// walked searches a folder. It caches the result long enough that searches take less than a
-// twentieth of the time.
+// walked searches a folder. It caches the result for 20 times the duration of the search, so that
+// searching takes less than a twentieth of the time.
 func (f *Finder) walked(top string) walk {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,15 +172,15 @@ func skipped(e fs.DirEntry) error {
 	return nil
 }
 
-// add adds a folder that is a symbolic link. The link's target can change or be outside the
-// workspace.
+// add adds a folder if it is a symbolic link, because the link's target can change or be outside
+// the workspace.
 func (w *walk) add(k kind, name string, e fs.DirEntry) {
 	if e.Type()&fs.ModeSymlink != 0 {
 		w.found = append(w.found, found{name, k})
 	}
 }
 
-// library adds a package from a folder of packages.
+// library adds the manifest and the code of one package in a folder of packages.
 func (w *walk) library(folder, name, pkg string) {
 	info, err := os.Lstat(filepath.Join(folder, pkg))
 	if err != nil {
@@ -243,7 +244,7 @@ func (w *walk) crate(manifest, dir string) {
 // maxHead limits how much of a file is read to find a marker.
 const maxHead = 1 << 20
 
-// head returns the text of a file or its first part.
+// head returns the first maxHead bytes of a file, or nil if the file is not regular.
 func head(file string) []byte {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() { // opening a named pipe would block

@@ -69,6 +69,7 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 // of a name that no open file declares is an error. The modes are:
 //
 //   - normal
+//   - full: also answers questions about implementations and calls
 //   - plain: no workspace symbols
 //   - never: does not answer initialize
 //   - crashes: when it receives the first text
@@ -236,7 +237,8 @@ func (f *fakeServer) changed(uri string, version int32) {
 	f.publish(uri, version)
 }
 
-// publish publishes the diagnostics of all documents. Those for uri contain its version.
+// publish publishes the diagnostics of all documents. Only the notification about uri contains a
+// version.
 func (f *fakeServer) publish(uri string, version int32) {
 	for _, u := range f.uris() {
 		params := map[string]any{"uri": u, "diagnostics": f.diagnostics(u)}
@@ -247,8 +249,7 @@ func (f *fakeServer) publish(uri string, version int32) {
 	}
 }
 
-// diagnostics returns an error for each call in a document whose name is not declared in any open
-// document.
+// diagnostics returns an error for each call of a name that no open document declares.
 func (f *fakeServer) diagnostics(uri string) []map[string]any {
 	diags := []map[string]any{}
 	for i, line := range strings.Split(f.texts[uri], "\n") {
