@@ -10,8 +10,9 @@ import (
 	"net/url"
 )
 
-// One message of a server may have this many bytes and this many JSON values. The values have a
-// limit of their own because decoding a message of small values can need 20 times its size.
+// One message from a server may have this many bytes and this many JSON values. The number of
+// values is limited separately, because decoding many small values can take 20 times the memory of
+// the message.
 const (
 	maxLine   = 64 << 20
 	maxValues = 2_000_000
@@ -36,7 +37,7 @@ func (m *meter) add(part []byte) error {
 	}
 	for _, c := range part {
 		switch {
-		case c == '\n': // No JSON string has a newline, so a stray quote hides only its own line.
+		case c == '\n': // a JSON string has no newline, so a stray quote affects only its line
 			m.quoted, m.escaped = false, false
 		case m.escaped:
 			m.escaped = false
@@ -86,8 +87,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sameHost refuses redirects to another host, because the user has configured only this one. The
-// server could otherwise make the daemon connect to any address.
+// sameHost refuses redirects to hosts other than the server's, because the user has configured only
+// that host. The server could otherwise make the daemon connect to any address.
 func sameHost(server string) func(*http.Request, []*http.Request) error {
 	return func(r *http.Request, via []*http.Request) error {
 		own, err := url.Parse(server)

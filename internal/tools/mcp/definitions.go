@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Definitions is the set of running servers. D is the type of a server's definition. Maps of
-// definitions must not be changed after they are passed. The zero value is ready for use.
+// Definitions is the set of running servers. D is the type of a server's definition. Callers must
+// not change a map of definitions after they have passed it. The zero value is ready for use.
 // Definitions is safe for concurrent use.
 type Definitions[D any] struct {
 	applying sync.Mutex // one change at a time

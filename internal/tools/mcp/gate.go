@@ -11,8 +11,8 @@ const (
 	// maxStarting is how many servers may be starting at the same time. Ten servers that start
 	// together would take every core from the user's other work.
 	maxStarting = 2
-	// startShare is how long a server that has not answered yet keeps others from starting. Even a
-	// server that hangs does not delay them for longer than that.
+	// startShare is how long a starting server that has not answered yet occupies its slot. A
+	// server that hangs therefore delays the others only for this time.
 	startShare = 500 * time.Millisecond
 	// startPause is how long new servers wait for a prompt that arrives together with their
 	// session, because the prompt's request to the model has priority. Servers also do not start
@@ -21,8 +21,8 @@ const (
 	// pauseLimit limits a pause that prompts keep extending. Without it, many busy sessions would
 	// extend the pause forever.
 	pauseLimit = time.Second
-	// holdLimit limits Hold. A request that takes longer is waiting for the user, and servers may
-	// start in the meantime.
+	// holdLimit is the maximum duration of a Hold. A request that takes longer is waiting for the
+	// user, so servers may start in the meantime.
 	holdLimit = 30 * time.Second
 )
 
@@ -34,7 +34,7 @@ type gate struct {
 	pause    *time.Timer // the gate is held while this timer runs; nil: no pause
 	since    time.Time   // when the pause first began
 	starting int
-	queue    []chan struct{} // closed for each task that may start
+	queue    []chan struct{} // one per waiting server; closed when that server may start
 	waiting  []chan struct{} // closed when any task may start
 }
 
@@ -156,7 +156,7 @@ func (s *server) launchedAt() time.Time {
 
 // share returns a function that lets the next server start. The caller calls it when this server
 // has started or failed. It is called automatically after startShare. A server that is reached over
-// HTTP does not use a slot, because it starts no process here.
+// HTTP does not occupy a slot, because the daemon starts no process for it.
 func (s *server) share() (started func()) {
 	leave := sync.OnceFunc(s.hub.gate.leave)
 	if s.conf.URL != "" {

@@ -25,8 +25,8 @@ const (
 	stableAfter = time.Minute
 	// maxDescription limits the size of one tool's description that is sent to the model.
 	maxDescription = 2 << 10
-	// maxTools is how many tools a server may list. A server that returns pages without end would
-	// fill the memory.
+	// maxTools is how many tools a server may list. Without this limit, a server that returns pages
+	// without end would exhaust the memory.
 	maxTools = 5000
 )
 
@@ -74,8 +74,8 @@ type Elicitation struct {
 	Schema    any
 }
 
-// Hub contains the servers of one daemon. Its methods are safe for concurrent use. Except for
-// Close, they do not wait for a server.
+// Hub contains the servers of one daemon. Its methods are safe for concurrent use. Only Close and
+// the methods with a context wait for a server.
 type Hub struct {
 	opts   Options
 	ctx    context.Context
@@ -85,7 +85,7 @@ type Hub struct {
 
 	mu      sync.Mutex
 	servers map[string]*server
-	news    chan struct{} // closed when a server is ready or has failed for the first time
+	news    chan struct{} // closed once a server has become ready or has failed for the first time
 }
 
 // New returns a Hub without servers.
@@ -107,9 +107,9 @@ func New(o Options) *Hub {
 		news: make(chan struct{})}
 }
 
-// Later runs f in the background once servers may start, at the earliest after startPause. This
-// way, the configurations for Configure are not even read while a prompt is urgent. A closed Hub
-// does not run f.
+// Later runs f in the background once servers may start, at the earliest after startPause. While a
+// prompt has priority, the daemon therefore does not even read the configurations for Configure. A
+// closed Hub does not run f.
 func (h *Hub) Later(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -34,7 +34,7 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a line within the limits of a message.
+// next reads a line. It returns an error if the line exceeds the limits of a message.
 func (l *lines) next() ([]byte, error) {
 	var line []byte
 	var m meter

@@ -106,7 +106,7 @@ func (s *server) upToDate(seen int) bool {
 // listed, so that the next model call has them.
 const relistWait = time.Second
 
-// relisted waits for a running listing of the tools.
+// relisted waits until a running listing of the tools ends, for at most relistWait.
 func (s *server) relisted(ctx context.Context) {
 	s.mu.Lock()
 	listing := s.relisting.done

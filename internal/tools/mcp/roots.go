@@ -17,8 +17,8 @@ type roots struct {
 	current  chan struct{} // closed when the folders are up to date; nil if they already are
 }
 
-// RootsChanged notifies each server that the workspace folders changed. It does not wait. Calls
-// that begin after it wait until the server has the new folders.
+// RootsChanged notifies each server that the workspace folders changed. It does not wait. Tool
+// calls that begin afterwards wait until the server has the new folders.
 func (h *Hub) RootsChanged() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -120,7 +120,7 @@ func (s *server) keep(ctx context.Context) {
 	}
 }
 
-// hopeless returns the reason why starting the server again cannot succeed.
+// hopeless is the reason why starting the server again cannot succeed.
 type hopeless struct{ why string }
 
 func (e *hopeless) Error() string { return e.why }
@@ -447,7 +447,8 @@ func (s *server) status() Status {
 	return st
 }
 
-// watch registers f for the progress of one call and returns its token.
+// watch registers f for the progress that the server reports with this token. The returned function
+// removes f.
 func (s *server) watch(token string, f func(string)) (forget func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -64,7 +64,7 @@ func (t *serverTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared
 			Kind: tool.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " +
 				t.server.conf.Name,
 			Name: t.spec.Name, Origin: origin,
-			// Clients that show a command show nothing else about the call.
+			// Clients that show Command show nothing else about the call.
 			Command: origin + " " + string(call.Args),
 		},
 		Run: t.call,
@@ -154,7 +154,7 @@ func resourceText(r *sdk.ResourceContents) string {
 	return fmt.Sprintf("[%s: %s, %d bytes]", r.URI, r.MIMEType, len(r.Blob))
 }
 
-// contentBlock returns the image of a content block.
+// contentBlock returns the image in a content block, or nil if the block contains no image.
 func contentBlock(c sdk.Content) *message.Block {
 	if img, ok := c.(*sdk.ImageContent); ok {
 		return &message.Block{Type: message.Image, MimeType: img.MIMEType, Data: img.Data}

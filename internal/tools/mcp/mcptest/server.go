@@ -42,7 +42,7 @@ type echoArgs struct {
 // Serve runs a server until stdin is closed. The fault modes are:
 //
 //   - plain: no faults
-//   - exit and hang: before initialize is answered
+//   - exit and hang: exits or hangs before it answers initialize
 //   - greets: prints text before the first message
 //   - garbage: prints invalid lines between the messages
 //   - many=N: has N tools
