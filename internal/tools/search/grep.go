@@ -238,8 +238,8 @@ func (g *grepper) run() {
 	}
 }
 
-// collect stores the result of a finished batch and appends the batches that are next in order to
-// the result.
+// collect stores the result of a finished batch. It then extends the complete result by the batches
+// that are next in order.
 func (g *grepper) collect(seq int, hits []FileMatches, searched, binary int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -316,8 +316,8 @@ func (w *worker) file(abs string) (FileMatches, fileState, error) {
 	return w.read(f)
 }
 
-// read searches a file chunk by chunk. A chunk ends at the end of a line, and the rest is moved to
-// the next chunk.
+// read searches a file chunk by chunk. Each chunk ends at the end of a line, and an incomplete line
+// is moved to the next chunk.
 func (w *worker) read(f rawFile) (FileMatches, fileState, error) {
 	c := collector{q: &w.q, scan: w.scan}
 	have := 0
@@ -432,7 +432,7 @@ func (c *collector) add(l Line) {
 	c.shown = l.Number
 }
 
-// follow adds the lines after the last match, up to the start of the next match.
+// follow adds the context lines after the last match, up to the start of the next match.
 func (c *collector) follow(text []byte, at, end, line int) {
 	for ; c.after > 0 && at < end; c.after-- {
 		stop, next := lineEnd(text, at)
@@ -442,7 +442,7 @@ func (c *collector) follow(text []byte, at, end, line int) {
 	}
 }
 
-// before adds the lines before a match that are not shown yet.
+// before adds the context lines before a match, except those that are already in the result.
 func (c *collector) before(text []byte, start, line int) {
 	var lines []Line
 	for n := line; n > c.shown && len(lines) < c.q.Context && start > 0; n-- {

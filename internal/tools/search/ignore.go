@@ -13,8 +13,8 @@ import (
 // maxIgnoreFile limits how much of an ignore file is read.
 const maxIgnoreFile = 1 << 20
 
-// The ignore files, strongest first. A rule in a nearer folder has priority over a rule in a
-// farther one.
+// The ignore files, highest priority first. Among files of the same name, a rule in a deeper folder
+// has priority.
 const (
 	agentIgnore = ".agentignore"
 	dotIgnore   = ".ignore"
@@ -26,7 +26,7 @@ type verdict int
 const (
 	undecided verdict = iota
 	ignored
-	wanted // a negated rule, which has priority over weaker files, includes the file
+	wanted // a negated rule includes the file, whatever files with lower priority say
 )
 
 // rules are the lines of one ignore file. They apply to paths below base.
@@ -150,7 +150,7 @@ type ignores struct {
 	agent, dot, git *rules
 	exclude         *rules // .git/info/exclude and the user's global file, at a repository's root
 	global          *rules
-	repo            bool // the folder is a repository's root, where git rules of parents end
+	repo            bool // the folder is a repository's root; git rules of its parents end here
 }
 
 // inRepo reports whether the folder is in a repository. .gitignore applies only there.
@@ -163,8 +163,8 @@ func (ig *ignores) inRepo() bool {
 	return false
 }
 
-// decide returns the verdict of the rules on the file abs. The verdict is wanted if a rule
-// re-includes a hidden file.
+// decide returns the verdict of the rules on the file abs. It is wanted if a rule re-includes the
+// file, even if the file is hidden.
 func (ig *ignores) decide(abs, name string, dir bool) verdict {
 	if ig == nil {
 		return undecided
@@ -206,8 +206,8 @@ func (ig *ignores) byGit(abs, name string, dir bool) verdict {
 	return undecided
 }
 
-// enter returns the ignore files that apply in the folder dir. The parameter has is a function that
-// reports whether the folder contains a file.
+// enter returns the ignore files that apply in the folder dir. has reports whether dir contains a
+// file with the given name.
 func (ig *ignores) enter(dir, global string, has func(name string) bool) *ignores {
 	repo := has(".git")
 	if !repo && !has(gitIgnore) && !has(dotIgnore) && !has(agentIgnore) {
@@ -244,8 +244,8 @@ func readRules(base, file string) *rules {
 	return parseRules(base, string(text))
 }
 
-// parentIgnores loads the ignore files of the folders above dir, starting at the farthest one that
-// applies.
+// parentIgnores loads the ignore files of the folders above dir, beginning with the topmost folder
+// whose files apply.
 func parentIgnores(dir, global string) *ignores {
 	var above []string
 	for d := filepath.ToSlash(filepath.Dir(filepath.FromSlash(dir))); ; {

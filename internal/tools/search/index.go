@@ -13,7 +13,7 @@ import (
 const (
 	// maxIndexed is the maximum number of files. Files that come later in the walk are not found.
 	maxIndexed  = 500_000
-	refreshWait = 10 * time.Millisecond // how long a query waits until changes are read
+	refreshWait = 10 * time.Millisecond // how long a query waits for changes to be read
 	// If a folder was changed less than this time before it was read, it is read again.
 	racyAge = 100 * time.Millisecond
 )
@@ -195,7 +195,7 @@ func (n *node) sub(rel string) *node {
 	return nil
 }
 
-// again returns n if nothing below it changed, and otherwise the current state.
+// again returns n if nothing in or below it changed, and otherwise a node with the current content.
 func (b *builder) again(n *node) *node {
 	if n.racy || n.changed() {
 		return b.read(n.rel, n.above, n)

@@ -79,7 +79,8 @@ func Compile(p Pattern) (*Matcher, error) {
 	m := &Matcher{re: re, lits: required(tree)}
 	m.pure = len(m.lits) == 1 && tree.Op == syntax.OpLiteral && !m.lits[0].fold &&
 		len(m.lits[0].text) == len(string(tree.Rune)) &&
-		// The literal may match in a line break, which does not belong to the line.
+		// A literal with a carriage return could match in a line break, which is not part of the
+		// line.
 		!slices.Contains(tree.Rune, '\r')
 	if m.prog, err = syntax.Compile(tree); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func Compile(p Pattern) (*Matcher, error) {
 	return m, nil
 }
 
-// SpansLines reports whether a pattern contains a line break. No line contains a line break.
+// SpansLines reports whether a pattern contains a line break. Such a pattern matches no line.
 func SpansLines(p Pattern) bool {
 	if p.Literal {
 		return strings.Contains(p.Text, "\n")
@@ -252,7 +253,8 @@ func (s *scanner) next(text []byte, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// candidate returns the position of the nearest literal, or -1 if there is none.
+// candidate returns the position of the next literal at or after the offset from, or -1 if there is
+// none.
 func (s *scanner) candidate(text []byte, from int) int {
 	best := -1
 	for i := range s.finds {
@@ -270,8 +272,8 @@ func (s *scanner) candidate(text []byte, from int) int {
 	return best
 }
 
-// match matches a line. It matches a long line in pieces, so that an expensive pattern can be
-// stopped.
+// match reports whether a line matches. It checks a long line in pieces, so that the search can be
+// stopped even if the pattern is expensive.
 func (s *scanner) match(line []byte) bool {
 	for len(line) > s.piece {
 		if s.matchPiece(line[:s.piece]) {

@@ -38,7 +38,7 @@ func decodeUTF16(text []byte, whole bool) ([]byte, bool) {
 		units = append(units, order.Uint16(t))
 	}
 	if len(t) > 0 {
-		units = append(units, utf8.RuneError) // half of a character
+		units = append(units, utf8.RuneError) // an odd byte at the end
 	}
 	return []byte(string(utf16.Decode(units))), true
 }

@@ -69,8 +69,8 @@ func (o Options) workers() int {
 	return min(runtime.GOMAXPROCS(0), maxWorkers)
 }
 
-// walker reads folders before they are visited. It reads the newest folders first, because the
-// visits are depth first and reach these folders next.
+// walker reads folders before they are visited. It reads the folders that it found last first,
+// because the visits are depth first and reach these folders next.
 type walker struct {
 	root string
 	opt  Options
