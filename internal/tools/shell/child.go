@@ -34,7 +34,7 @@ type child struct {
 // the command is still running.
 const abandonAfter = 300 * time.Millisecond
 
-// start starts a supervisor for this one command. The supervisor inherits its ends of the command's
+// start starts a supervisor for this one command. The supervisor inherits the command's ends of the
 // pipes.
 func (r *Runner) start(c *Command, stdin, stdout, stderr *os.File) (*child, error) {
 	line, err := r.order(c, false)
@@ -75,7 +75,7 @@ func (r *Runner) order(c *Command, keep bool) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// heard processes a report of the supervisor.
+// heard processes a report from the supervisor.
 func (k *child) heard(rep report) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -104,8 +104,8 @@ func (k *child) over() {
 // end makes the supervisor terminate every process of the command.
 func (k *child) end() { k.endOnce.Do(func() { k.helper.endFor(k) }) }
 
-// follow waits for the command to end and returns how it ended. The time that the command waits for
-// the user is not counted.
+// follow waits for the command to end and returns how it ended. Time during which the command waits
+// for the user does not count toward the timeout.
 func (k *child) follow(ctx context.Context, c *Command) Result {
 	var limit <-chan time.Time
 	var timer *time.Timer

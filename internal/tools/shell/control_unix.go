@@ -39,8 +39,8 @@ func newControl() (orderPipe, *os.File, error) {
 	return socketControl{conn.(*net.UnixConn)}, theirs, nil
 }
 
-// send writes the order and passes the descriptor with its first bytes. The supervisor reads
-// immediately. If the supervisor dies, the write fails.
+// send writes the order and passes the descriptor with its first bytes. The write does not block
+// for long: the supervisor reads immediately, and the write fails if the supervisor has ended.
 func (s socketControl) send(line []byte, output *os.File) error {
 	var rights []byte
 	if output != nil {

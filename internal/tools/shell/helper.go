@@ -168,7 +168,8 @@ func (r *Runner) spawn(h *helper) error {
 	return nil
 }
 
-// helperEnv limits the helper's resource use: two processors and no garbage collector.
+// helperEnv returns the helper's environment. It limits the helper to two processors and turns off
+// its garbage collector.
 func helperEnv() []string { return append(systemEnv(), "GOMAXPROCS=2", "GOGC=off") }
 
 // attend reads the supervisor's reports until they end, and cleans up if the supervisor was killed.
@@ -278,7 +279,8 @@ func (r *Runner) prepare() {
 	}()
 }
 
-// endFor closes the channel if the helper still serves the command.
+// endFor closes the control channel, and so ends the command, if the helper still serves that
+// command.
 func (h *helper) endFor(k *child) {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 const readSize = 64 << 10
 
 // capture keeps the beginning and the end of an output in bounded memory, and writes the complete
-// output to a file if it is longer. One goroutine writes to it. result is called after that.
+// output to a file if it is longer. One goroutine writes to the capture. result is called after the
+// last write.
 type capture struct {
 	head, tail   []byte
 	headCap      int
@@ -217,8 +218,9 @@ func (r *Result) Binary() bool {
 	return bad*10 > len(sample)
 }
 
-// Text returns the output for a reader: the complete output, or its two ends with a note between
-// them. The note says what is missing and where the complete output is.
+// Text returns the output as text for the model or the user. If the output is too long, Text
+// returns its two ends, with a note between them that states what is missing and where the complete
+// output is.
 func (r *Result) Text() string {
 	if r.Binary() {
 		return fmt.Sprintf("[binary output of %d bytes is not shown%s]", r.Total, r.where())

@@ -22,8 +22,8 @@ func helperAttr(cmd *exec.Cmd, plan *sandbox.Plan, control, status *os.File) err
 	return plan.Attr(cmd)
 }
 
-// systemEnv returns the part of the daemon's environment that a helper needs. This is nothing,
-// except coverage counters in tests.
+// systemEnv returns the part of the daemon's environment that a helper needs. It is empty, except
+// in tests that count coverage.
 func systemEnv() []string {
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
 		return []string{"GOCOVERDIR=" + dir}

@@ -14,13 +14,13 @@ import (
 // helperArg is the hidden first argument that makes this binary the supervisor.
 const helperArg = "__supervise"
 
-// linger is how long the processes that a finished command left may still run. It gives the end of
-// a pipeline time to write its last line.
+// linger is how long the processes that a finished command left behind may still run. It gives the
+// end of a pipeline time to write its last line.
 const linger = 200 * time.Millisecond
 
 // order is the message from the daemon to the supervisor: one line of JSON on the control channel.
 // If any byte arrives while the command runs, or if the channel ends at any time, the supervisor
-// ends everything.
+// terminates all processes of the command.
 type order struct {
 	Argv    []string      `json:"argv"`
 	Dir     string        `json:"dir,omitempty"`
@@ -50,8 +50,8 @@ type report struct {
 	Prepared bool `json:"prepared,omitempty"`
 }
 
-// A process that was started as a supervisor becomes one here, before the packages that are
-// initialized after this one. Otherwise, each command would have to wait for their initialization.
+// A process that was started as a supervisor becomes one here, before other packages are
+// initialized. Otherwise, each command would have to wait for their initialization.
 func init() { MaybeHelper() }
 
 // MaybeHelper turns the process into a supervisor, and never returns, if the process was started as

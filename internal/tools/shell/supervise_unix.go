@@ -40,8 +40,8 @@ func helperPipes() (control, status *os.File, err error) {
 func catchSignals() <-chan os.Signal {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	// The signals are caught and not ignored, because the command would inherit ignored signals.
-	// Its pipes would then fail in unexpected ways.
+	// SIGPIPE is caught and not ignored, because the command would inherit an ignored signal. Its
+	// pipes would then fail in unexpected ways.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return end
 }
@@ -61,7 +61,7 @@ func (r *orderReader) next() (given, error) {
 	for {
 		if i := bytes.IndexByte(r.buf, '\n'); i >= 0 {
 			o := given{line: r.buf[:i]}
-			if r.buf = r.buf[i+1:]; len(r.buf) == 0 { // otherwise it belongs to the next order
+			if r.buf = r.buf[i+1:]; len(r.buf) == 0 { // otherwise output belongs to the next order
 				o.output, r.output = r.output, nil
 			}
 			return o, nil
@@ -250,14 +250,14 @@ func (s *supervisor) wait() {
 	for {
 		var ws syscall.WaitStatus
 		flags := 0
-		if exit.Exited { // most commands leave no process behind, so both are reported together
+		if exit.Exited { // usually no process is left, and then one report is enough
 			flags = syscall.WNOHANG
 		}
 		pid, err := syscall.Wait4(-1, &ws, flags, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			signalGroup(s.main, true) // the processes left there are not children of this process
+			signalGroup(s.main, true) // the processes in the group are not its children
 			s.over(exit)
 			return
 		case pid == 0:
@@ -286,7 +286,7 @@ func (s *supervisor) signalAll(kill bool) int {
 			continue
 		}
 		_ = syscall.Kill(pid, syscall.SIGTERM)
-		_ = syscall.Kill(pid, syscall.SIGCONT) // a stopped process would not react to it
+		_ = syscall.Kill(pid, syscall.SIGCONT) // a stopped process would not react to SIGTERM
 	}
 	return len(pids)
 }

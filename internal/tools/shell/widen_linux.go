@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeSize lets a command with much output continue while the daemon is busy.
+// pipeSize is the pipe size with which a command with a lot of output can continue while the daemon
+// is busy.
 const pipeSize = 1 << 20
 
 // widen makes a pipe larger if the system allows it.
