@@ -18,8 +18,8 @@ const maxPatchFiles = 200
 
 type patchArgs struct {
 	Patch string `json:"patch"`
-	// Path is the only file in the patch, if the call names it, as in the formats of Cline and Roo
-	// Code.
+	// Path is set if the call names the file separately, as in the formats of Cline and Roo Code.
+	// The patch then changes only this file.
 	Path string `json:"path,omitempty" jsonschema:"hidden"`
 }
 

@@ -20,11 +20,12 @@ import (
 const (
 	bashTimeout    = 120 * time.Second
 	bashMaxTimeout = 600 * time.Second
-	bashHead       = 8 << 10 // maximum bytes of output sent to the model
+	bashHead       = 8 << 10 // bytes sent to the model from the start of long output
 	bashTail       = 24 << 10
 	bashLive       = 1 << 20 // bytes shown on the screen while the command runs
 	bashLabel      = 80
-	// A timeout above the maximum is read as milliseconds, which some models send.
+	// A timeout of at least this many seconds that exceeds the maximum is read as milliseconds,
+	// which some models send.
 	bashMillis = 1000
 	maxSeconds = 1e9 // larger values overflow a Duration
 )
@@ -131,7 +132,8 @@ func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string,
 	return bashResult(a, dir, o.MaxTimeout, cmd, res, notes), nil
 }
 
-// refusedHosts describes which connections of a command the proxy refused.
+// refusedHosts returns a note that names the hosts to which the proxy refused connections, or nil
+// if there are none.
 func refusedHosts(plan *sandbox.Plan) []string {
 	hosts := plan.Refused()
 	if len(hosts) == 0 {
@@ -233,8 +235,8 @@ func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call,
 	return notes, nil
 }
 
-// pendingFiles returns the files in the session's proposals that contain text that has not been
-// applied.
+// pendingFiles returns the files for which the session's proposals contain text that is not yet in
+// the buffer.
 func (e *sessionEnv) pendingFiles(call *tool.Call) (files []string) {
 	for _, p := range e.Workspace.Undecided(e.owner(), "") {
 		for _, f := range p.Files {
@@ -269,8 +271,8 @@ func joinNames(names []string, shown map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-// liveOutput sends text to the client, up to a limit. If the output is binary, liveOutput sends
-// nothing after the first piece.
+// liveOutput returns a function that sends output to the client, up to a limit. After the first
+// piece that is not text, the function sends nothing.
 func liveOutput(call *tool.Call) func([]byte) {
 	left := bashLive
 	return func(p []byte) {

@@ -17,7 +17,8 @@ const (
 	// SourceMCP is the prefix in the source of an MCP server's tools. The server's name follows the
 	// prefix.
 	SourceMCP = "mcp:"
-	// defaultBudget is the default total size, in bytes, of the tools that are sent completely.
+	// defaultBudget is the default limit on the total size, in bytes, of the tools that are sent
+	// completely.
 	defaultBudget = 8000
 	// maxAnnounced limits the size of the names in one announcement, in bytes.
 	maxAnnounced = 2000
@@ -36,7 +37,7 @@ type Budget struct {
 // NewBudget returns the budget of one session.
 func NewBudget() *Budget { return &Budget{whole: map[string]bool{}, named: map[string]bool{}} }
 
-// Apply selects the deferred tools of a registry that are sent completely. room limits their total
+// Apply selects which deferred tools of a registry are sent completely. room limits their total
 // size in bytes, and 0 means the default of 8,000 bytes. For each MCP server, Apply selects all
 // tools or none. If room is negative, or if there is no tool_search to load tools with, Apply
 // selects all of them.
@@ -78,9 +79,9 @@ func (b *Budget) Apply(reg *tool.Registry, room int) {
 	}
 }
 
-// Announce returns a message for the model with the names of the deferred tools of MCP servers that
-// have not been announced yet, or "". It does not change the list of tools, so that the part of the
-// conversation that the provider has cached remains valid.
+// Announce returns a message for the model with the names of the MCP servers' deferred tools that
+// have not been announced yet, or "" if there are none. The list of tools stays unchanged, so the
+// part of the conversation that the provider has cached remains valid.
 func (b *Budget) Announce(reg *tool.Registry) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,7 +114,7 @@ func (b *Budget) Announce(reg *tool.Registry) string {
 	return "Tools of MCP servers, which tool_search loads:\n" + strings.Join(lines, "\n")
 }
 
-// SentBytes returns the size of a tool in a request, in bytes.
+// SentBytes returns the number of bytes that a tool adds to a request.
 func SentBytes(s tool.Spec) int {
 	weighed.Lock()
 	defer weighed.Unlock()

@@ -2,10 +2,10 @@
 // description for the model is in the .md file next to it, and its schema is generated from its
 // argument struct.
 //
-// A tool reads and changes files only through the workspace, whose roots it never leaves, and runs
-// commands only through the shell package. It never asks for permission, because the engine's
-// approver does so before Run. It does not depend on the client or the wire protocol. Every
-// truncated result says that it is truncated and what to do next. Start at New and Set.For.
+// A tool reads and changes files only through the workspace, which denies access outside its roots,
+// and runs commands only through the shell package. It never asks for permission, because the
+// engine's approver does so before Run. It does not depend on the client or the wire protocol. If a
+// result is truncated, a note says so and describes what to do next. Start at New and Set.For.
 //
 //house:large one file for each built-in tool; larger tools have their own packages below
 package tools

@@ -158,7 +158,8 @@ func (e *sessionEnv) edit(ctx context.Context, call *tool.Call, file named,
 	return e.carryOut(ctx, call, t, plan, "Edit "+t.name)
 }
 
-// fresh reports whether the edit contains a complete new file. Some models create files this way.
+// fresh reports whether the call contains a single edit without an old string. Some models create
+// files this way.
 func fresh(pairs []edit.Replace) bool { return len(pairs) == 1 && pairs[0].Old == "" }
 
 func (a editArgs) pairs() ([]edit.Replace, error) {

@@ -103,7 +103,7 @@ func (f *fetcher) now() FetchOptions {
 	return o
 }
 
-// checkHost refuses a host that the settings do not list.
+// checkHost returns an error if the settings list hosts and the host of u is not one of them.
 func (f *fetcher) checkHost(u *url.URL) error {
 	only := f.options().Hosts
 	for _, glob := range only {

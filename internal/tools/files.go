@@ -24,8 +24,8 @@ type FileMatch struct {
 }
 
 // FileSearch finds files of the workspace by a few letters of their names, for completion. It
-// includes hidden files and excludes files that ignore files list. The first search reads all
-// folders. Later searches read only what changed. A limit of 0 means the default.
+// includes hidden files, but not ignored files. The first search reads all folders. Later searches
+// read only what changed. A limit of 0 means the default.
 func (s *Set) FileSearch(ctx context.Context, query string, limit int) []FileMatch {
 	if limit <= 0 {
 		limit = fileSearchDefault
@@ -59,7 +59,7 @@ func (s *Set) FileSearch(ctx context.Context, query string, limit int) []FileMat
 	return all[:min(len(all), limit)]
 }
 
-// openDocuments returns the open files, the most recently used first. Path has slashes.
+// openDocuments returns the open files, the most recently used first. Path uses slashes.
 func (s *Set) openDocuments() (open []FileMatch) {
 	for _, d := range s.d.Workspace.Documents() {
 		if d.Ref.IsFile() {

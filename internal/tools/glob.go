@@ -118,7 +118,7 @@ func (e *sessionEnv) lookError(call *tool.Call, doing, path string, err error) e
 	return fmt.Errorf("%s %s: %w", doing, e.shown(call, path), err)
 }
 
-// shownBelow returns the form in which a path below an already resolved root is shown.
+// shownBelow returns the display form of a path below an already resolved root.
 func (e *sessionEnv) shownBelow(call *tool.Call, root, rel string) string {
 	return e.shown(call, filepath.Join(root, filepath.FromSlash(rel)))
 }

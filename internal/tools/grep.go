@@ -109,7 +109,8 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named,
 	return res, nil
 }
 
-// dropSecrets removes and counts the matches in files that need the user's permission to be read.
+// dropSecrets removes the files that can be read only with the user's permission, and returns how
+// many it removed.
 func (e *sessionEnv) dropSecrets(root string, found *search.Found) int {
 	if e.Secret == nil {
 		return 0

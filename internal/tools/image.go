@@ -16,13 +16,14 @@ import (
 
 // Limits of images.
 const (
-	imageBytes  = 3_500_000  // sent to the model; base64 adds a third
+	imageBytes  = 3_500_000  // maximum bytes sent to the model; base64 adds a third
 	imageSide   = 2000       // pixels; larger images are scaled down
 	imagePixels = 16_000_000 // larger images are not decoded
 	jpegQuality = 85
 )
 
-// sniffImage recognizes the image formats that models accept by their first bytes.
+// sniffImage returns the media type of an image, determined from its first bytes, or "" if models
+// do not accept the format.
 func sniffImage(raw []byte) string {
 	switch kind := http.DetectContentType(raw); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -54,8 +55,8 @@ func imageResult(name, uri, kind string, raw []byte) (*tool.Result, error) {
 	return res, nil
 }
 
-// shrink makes an image fit imageSide and imageBytes. It returns PNG if that is smaller, otherwise
-// JPEG.
+// shrink scales an image down until it fits imageSide and imageBytes. It encodes the image as PNG
+// or JPEG, whichever is smaller.
 func shrink(raw []byte) ([]byte, string, error) {
 	src, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {

@@ -112,7 +112,8 @@ func (e *sessionEnv) changedByJob(id string) string {
 	return notRestorable(watch.Changed())
 }
 
-// notRestorable returns a note about the files that a command changed.
+// notRestorable returns a note that no checkpoint can restore the files that a command changed, or
+// "" if it changed none.
 func notRestorable(changed []string) string {
 	if len(changed) == 0 {
 		return ""
@@ -121,7 +122,8 @@ func notRestorable(changed []string) string {
 		"."
 }
 
-// jobDuration is like ShellOptions.duration but has no maximum.
+// jobDuration is like ShellOptions.duration but has no maximum. The second result reports whether
+// the number was read as milliseconds.
 func jobDuration(seconds float64) (time.Duration, bool) {
 	seconds = min(seconds, maxSeconds)
 	if seconds >= 100*bashMillis { // some models send milliseconds
@@ -206,7 +208,8 @@ func (e *sessionEnv) readJob(ctx context.Context, a jobArgs) (*tool.Result, erro
 	return text("%s\n%s%s", jobLine(job), cutHead(out, bashHead+bashTail), note), nil
 }
 
-// cutHead returns s, or only about its last n bytes with a note if s is longer.
+// cutHead returns s if it has at most n bytes. Otherwise, it returns a note, followed by about the
+// last n bytes of s.
 func cutHead(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -52,7 +52,7 @@ type Jobs struct {
 	wg    sync.WaitGroup
 
 	mu     sync.Mutex
-	jobs   []*job // ordered by their start
+	jobs   []*job // in the order in which they were started
 	closed bool
 }
 
@@ -60,7 +60,7 @@ type job struct {
 	Job
 	cancel context.CancelFunc
 	done   chan struct{}
-	out    []byte // the last jobOutput bytes, or up to twice that
+	out    []byte // the end of the output, at most twice jobOutput bytes
 	lost   int64  // number of bytes that were dropped before out
 	note   string // the note that reports the job's end
 	killed bool

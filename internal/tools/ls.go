@@ -115,7 +115,8 @@ func (l *lister) folder(ref workspace.Ref, indent string, depth int) error {
 	return nil
 }
 
-// entryName returns a name with a suffix for its kind: / for a folder, @ for a link.
+// entryName returns a name with a suffix for its kind: / for a folder, @ for a link, and | for a
+// pipe or another special file.
 func entryName(d fs.DirEntry) string {
 	name := validText(strings.ReplaceAll(d.Name(), "\n", `\n`))
 	switch {

@@ -8,7 +8,7 @@ import (
 )
 
 // PresentPlan is the tool with which the model presents the plan of a session in plan mode. The
-// same session continues when the user approves it. Set all fields.
+// same session continues when the user approves the plan. All fields must be set.
 type PresentPlan struct {
 	// Approve shows the plan to the user and waits for the decision.
 	Approve func(ctx context.Context, r tool.ApprovalRequest, plan string) (tool.Decision, error)

@@ -34,8 +34,8 @@ func promptOf(call *tool.Call) (id string) {
 	return id
 }
 
-// propose turns changes into a proposal and waits for its outcome if the policy says so. The result
-// for the model contains the outcome, then the state of the changes.
+// propose turns changes into a proposal and waits for its outcome if the policy requires it. The
+// result for the model contains the outcome, followed by the state of the changes.
 func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summary string,
 	changes []workspace.Change) (*tool.Result, error) {
 	turn := call.TurnID
@@ -274,7 +274,8 @@ func (e *sessionEnv) failed(t *target, err error) error {
 	return fmt.Errorf("%w\nThis was failure %d on %s. Read it again before the next edit. The text was expected here:\n%s", err, n, t.name, nearest(t.file, m))
 }
 
-// The number of lines around the position of an edit, or at the file's beginning.
+// Limits of the region of a file that an error shows: the lines before and after the position of
+// the edit, and the lines in total.
 const (
 	regionAround = 15
 	regionMax    = 120

@@ -49,8 +49,8 @@ type Deps struct {
 	// Secret reports whether reading a file needs the user's permission. If Secret is nil, no file
 	// needs it.
 	Secret func(path string) bool
-	// SpillDir is the folder for the complete text of outputs that were truncated. Files below it
-	// can be read.
+	// SpillDir is the folder for the complete text of outputs that were truncated. The tools may
+	// read the files below it.
 	SpillDir string
 	// GlobalIgnore is the path of the user's own git ignore file, or "" if there is none. See
 	// search.GlobalIgnore.
@@ -96,7 +96,7 @@ type Session struct {
 	Pending func() (wait func(ctx context.Context) bool)
 	// More lists names of tools of the session that tool_search finds but the set does not create.
 	More []string
-	// Servers lists names of other sources of tools, which are available now or later: MCP servers.
+	// Servers lists the names of the MCP servers, which provide tools now or will do so later.
 	Servers []string
 	// Missing names the servers that currently provide no tools and says why, or returns "" if
 	// there are none. It may be nil.

@@ -196,7 +196,8 @@ func (s *stream) show() error {
 	}
 }
 
-// count reads to the end to count the lines, unless the end is far away.
+// count counts the lines up to the end of the file, unless the end is more than streamCount bytes
+// away.
 func (s *stream) count() error {
 	total := s.line - 1
 	for read := 0; ; read += len(s.buf) {
@@ -219,7 +220,7 @@ func (s *stream) count() error {
 	return nil
 }
 
-// imageType returns the media type of an image by its file extension, or "" if there is none.
+// imageType returns the media type for an image's file extension, or "" for any other extension.
 func imageType(ext string) string {
 	switch strings.ToLower(ext) {
 	case ".png":

@@ -50,7 +50,7 @@ func description(name string) string {
 // its tools again.
 var schemas sync.Map
 
-// schemaOf returns the schema of A, as short as possible for a model. No property also allows null.
+// schemaOf returns the schema of A, as short as possible for a model. No property allows null.
 // Unknown properties are allowed and ignored.
 func schemaOf[A any]() json.RawMessage {
 	if made, ok := schemas.Load(reflect.TypeFor[A]()); ok {

@@ -125,7 +125,7 @@ func (e *sessionEnv) search(ctx context.Context,
 	}
 }
 
-// findTools accepts "select:a,b", "/regular expression/" and words.
+// findTools finds tools by a query of the form "select:a,b" or "/regular expression/", or by words.
 func findTools(specs []tool.Spec, query string) (hits []tool.Spec, unknown []string, err error) {
 	if names, ok := strings.CutPrefix(query, "select:"); ok {
 		hits, unknown = selectTools(specs, names)

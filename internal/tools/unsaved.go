@@ -28,7 +28,7 @@ var errSteered = errors.New("the command was not run because the user sent a mes
 
 // SaveQuestions ensures that documents are saved before a command runs on the files on disk. It
 // remembers which documents the user left unsaved, so that a turn asks once about each document.
-// Set all exported fields. SaveQuestions is safe for concurrent use.
+// All exported fields must be set. SaveQuestions is safe for concurrent use.
 type SaveQuestions struct {
 	// Save asks the editor to save documents and returns those that the editor could not save.
 	// offered is false if the editor saves nothing on request.
@@ -48,7 +48,7 @@ type turnLeft struct {
 	uris []string
 }
 
-// known reports whether the user has answered for all of the documents in this turn.
+// known reports whether the user has already left all of these documents unsaved in this turn.
 func (s *SaveQuestions) known(session, turn string, uris []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
