@@ -1,8 +1,8 @@
 // Package edit converts the edits that a model sends (search and replace pairs, patches, whole
 // files) to exact byte edits of one text, and computes the hunks in which two texts differ.
 //
-// Every function is pure. It takes bytes, returns bytes, and uses no file, clock or network. (A
-// diff only watches the time so that it ends.) A match is accepted if it is the only one at the
+// Every function is pure. It takes bytes, returns bytes, and uses no file or network. Only a diff
+// reads the clock, to limit its own running time. A match is accepted if it is the only one at the
 // first tier that has any match. Everything else is a *MatchError whose text explains to the model
 // what to send instead. Bytes outside a matched range never change. Inside the range, lines that
 // the edit does not change keep their own ending, trailing space and quotes.

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ParseGuard returns an error if before parses as the language that the path's suffix names, and
-// after does not. The languages are Go and JSON. Other files always pass.
+// ParseGuard returns an error if before is valid in the language of the file's extension, and after
+// is not. It knows Go and JSON. Other files always pass.
 func ParseGuard(file string, before, after []byte) error {
 	check := guardFor(file)
 	if check == nil {

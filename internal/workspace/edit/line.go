@@ -95,7 +95,7 @@ func newView(base []byte) *view {
 	return v
 }
 
-// orig maps an offset of text to base. The result is never inside a CRLF.
+// orig maps an offset in text to an offset in base. The result is never inside a CRLF.
 func (v *view) orig(off int) int {
 	lo, hi := 0, len(v.crlf)
 	for lo < hi {

@@ -312,7 +312,7 @@ func disjoint(places []place) []place {
 	return out
 }
 
-// choose applies the rule of uniqueness.
+// choose returns the matches to replace, or an error if their number does not fit the edit.
 func (m *matcher) choose(i int, e Replace, c candidate) ([]place, error) {
 	n := len(c.places)
 	if e.ExpectedCount > 0 && n != e.ExpectedCount &&
@@ -365,7 +365,8 @@ func (m *matcher) alreadyThere(e Replace) string {
 	return fmt.Sprintf("the old text is not there and the new text is already at line %d; nothing to change", m.lineOf(at[0].start))
 }
 
-// covered reports whether the new text already contains every match, as after a second insertion.
+// covered reports whether every match is already part of the new text, as if the edit had been made
+// before.
 func (m *matcher) covered(c candidate) bool {
 	if len(c.new) <= len(c.old) {
 		return false

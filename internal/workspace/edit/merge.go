@@ -28,8 +28,8 @@ func Merge3(base, mine, theirs []byte) (merged []byte, conflicts []Conflict) {
 	return g.out, g.conflicts
 }
 
-// side is one descendant of base. done is the number of merged hunks. shift is the number of bytes
-// that these hunks added.
+// side is one descendant of base. hunks are the hunks that are not merged yet. shift is the number
+// of bytes that the merged hunks added.
 type side struct {
 	text  []byte
 	hunks []Hunk
@@ -75,7 +75,8 @@ func (g *merger) first() (start int, ok bool) {
 	return start, start <= len(g.base)
 }
 
-// reach includes the hunks that touch base[start:end].
+// reach adds this side's hunks that touch base[start:end] to a group of n hunks. It returns the
+// number of hunks and the end of the group, and whether the group grew.
 func (s *side) reach(n, start, end int) (int, int, bool) {
 	from := n
 	for n < len(s.hunks) && s.hunks[n].BaseStart <= end && s.hunks[n].BaseEnd >= start {
@@ -85,7 +86,8 @@ func (s *side) reach(n, start, end int) (int, int, bool) {
 	return n, end, n > from
 }
 
-// take returns this side's text for base[start:end], which its next n hunks cover.
+// take returns this side's text for base[start:end] and removes the next n hunks, which are in that
+// range.
 func (s *side) take(n, start, end int) []byte {
 	from := start + s.shift
 	for _, h := range s.hunks[:n] {

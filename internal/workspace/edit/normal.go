@@ -166,8 +166,8 @@ func insideWord(text []byte, i int) bool {
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // keepForm returns the new line with the file's typographic characters in the parts that also occur
-// in the old line. old and file correspond rune by rune, because tier T4 found them. If two lines
-// are not a certain pair, they must be similar.
+// in the old line. old and file correspond rune by rune, because tier T4 found them. If pair is
+// false, old and new may be unrelated, so they must be similar.
 func keepForm(old, new, file string, pair bool) string {
 	ro, rn, rf := []rune(old), []rune(new), []rune(file)
 	if len(rf) < len(ro) {

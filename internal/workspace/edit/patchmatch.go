@@ -8,9 +8,9 @@ import (
 )
 
 // MatchPatch plans the changes of a patch to one file, either all or none, with the tiers and the
-// uniqueness rule of Match. It searches for each hunk after the previous one. It never rewrites
-// context lines. For patch.Delete, the plan empties the text after checking the lines that the
-// patch removes.
+// uniqueness rule of Match. If a hunk matches more than once, only the matches after the previous
+// hunk count. MatchPatch never rewrites context lines. For patch.Delete, the plan empties the text
+// after checking the lines that the patch removes.
 func MatchPatch(base []byte, p patch.File, opt Options) (*Plan, error) {
 	if err := checkSize(base); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func replacements(blocks []patch.Block) []Replace {
 	return edits
 }
 
-// Whole plans the replacement of the complete text by content, whose line endings do not matter.
+// Whole plans the replacement of the complete text with content, whose line endings do not matter.
 // Unchanged lines keep their own ending, and new lines get the ending of a neighboring line.
 func Whole(base, content []byte, opt Options) (*Plan, error) {
 	if err := checkSize(base); err != nil {
@@ -65,7 +65,7 @@ func Whole(base, content []byte, opt Options) (*Plan, error) {
 	return m.finish(p)
 }
 
-// patchError refuses a patch that contradicts the file or itself.
+// patchError returns the error for a patch that contradicts the file or itself.
 func patchError(format string, args ...any) error {
 	return &MatchError{Kind: KindPatch, Edit: -1,
 		Msg: fmt.Sprintf(format, args...) + ". Nothing was changed."}
@@ -245,8 +245,8 @@ func (pm *patchMatcher) starts(t Tier, pat []string) []int {
 	return slices.DeleteFunc(found, func(at int) bool { return len(pm.shifts(pat, at)) == 0 })
 }
 
-// applied reports whether every match of the old side is inside the new side. If so, the hunk only
-// adds lines, and the file already contains them.
+// applied reports whether every match of the old side is inside a match of the new side. If so, the
+// hunk only adds lines, and the file already contains them.
 func (pm *patchMatcher) applied(v variant, starts []int, old, new []string) (int, bool) {
 	if len(new) <= len(old) || v.tier == T3 {
 		return 0, false

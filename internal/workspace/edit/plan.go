@@ -42,7 +42,7 @@ func (t Tier) Describe() string {
 	return tierNames[t]
 }
 
-// Span replaces base[Start:End] by New.
+// Span replaces base[Start:End] with New.
 type Span struct {
 	Start, End int
 	New        []byte
@@ -138,7 +138,8 @@ func summarize(b *strings.Builder, after []byte, lines []line, s Span, start int
 	b.WriteString(numbered(after, lines, from-1, to+2))
 }
 
-// lineIndex returns the index of the line that contains offset, or of the last line at the end.
+// lineIndex returns the index of the line that contains offset, or of the last line if offset is
+// the end.
 func lineIndex(lines []line, offset int) int {
 	i, _ := slices.BinarySearchFunc(lines, offset, func(l line, o int) int {
 		if l.next <= o {

@@ -77,8 +77,8 @@ func compare(n, o, f string) reading {
 	return unclear
 }
 
-// readUnits determines the interpretation if old and file are indented by different characters. The
-// characters of the new text decide.
+// readUnits determines the interpretation if old and file are indented with different characters.
+// The characters in the indent of the new text decide.
 func readUnits(s shift, n, o, f indents) reading {
 	model, file := strings.ContainsAny(n.all, s.from[:1]), strings.ContainsAny(n.all, s.to[:1])
 	switch {

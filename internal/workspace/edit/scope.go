@@ -70,8 +70,8 @@ func inBlocks(starts []int, blocks []block) []int {
 }
 
 // named returns the line at which a hunk begins according to its header. If the header of the
-// previous hunk was wrong, named assumes that this header is wrong by the same number of lines,
-// unless it names one of the other starts exactly. Models count lines badly, so it does not guess.
+// previous hunk was wrong, named assumes that this header is wrong by the same number of lines. If
+// this header names one of the starts exactly, either may be right, so named returns false.
 func (pm *patchMatcher) named(starts []int, line int) (int, bool) {
 	drifted := slices.Contains(starts, line+pm.drift)
 	if pm.drift != 0 && slices.Contains(starts, line) {

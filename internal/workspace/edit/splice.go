@@ -62,7 +62,7 @@ func (m *matcher) asLines(old, new string, pl place) bool {
 	return m.wholeLines(pl.start, pl.end) && (pl.end == 0 || m.text[pl.end-1] != '\n')
 }
 
-// splicer writes the replacement of one match line by line. It copies lines that the edit keeps
+// splicer writes the replacement of one match line by line. Lines that the edit keeps are copied
 // from the file. New lines get the ending of the line that they replace or follow.
 type splicer struct {
 	m    *matcher

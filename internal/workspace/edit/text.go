@@ -46,8 +46,8 @@ type Text struct {
 	Encoding Encoding // how the file was stored
 }
 
-// Decode decodes a file's bytes strictly. It returns ErrBinary, ErrEncoding or ErrTooLarge if the
-// file could not be written back identically. Data may share memory with raw.
+// Decode decodes a file's bytes strictly. It returns ErrTooLarge, or ErrBinary or ErrEncoding for
+// bytes that Encode could not restore exactly. Data may share memory with raw.
 func Decode(raw []byte) (Text, error) {
 	if len(raw) > MaxSize {
 		return Text{}, fmt.Errorf("%w: %d bytes, the limit is %d; use a shell command instead",

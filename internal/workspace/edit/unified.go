@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Unified returns the difference of two texts as a unified diff that git and patch can apply, with
-// context lines around each change, or "" if the texts are equal. The header contains the names as
-// given ("/dev/null" for no file). Lines end only at LF, as in those tools, so a CR is part of its
-// line.
+// Unified returns the difference between two texts as a unified diff that git and patch can apply,
+// with context lines around each change, or "" if the texts are equal. The header contains the
+// names as given ("/dev/null" for no file). Lines end only at LF, as in those tools, so a CR is
+// part of its line.
 func Unified(oldName, newName string, base, new []byte, context int) string {
 	if bytes.Equal(base, new) {
 		return ""

@@ -42,9 +42,9 @@ func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
 	return c
 }
 
-// spaceReadings returns the possible interpretations of a space after the bar. true means that the
-// space belongs to the number, which is certain if every bar has a space before and after it.
-// Otherwise, both interpretations are possible.
+// spaceReadings returns the possible interpretations of a space after the bar of a line number.
+// true means that the space belongs to the number, which is certain if every bar has a space before
+// and after it. Otherwise, both interpretations are possible.
 func spaceReadings(old string) []bool {
 	other := func(l string) bool { return !spacedNumber().MatchString(l) }
 	if !slices.ContainsFunc(contents(old), other) {

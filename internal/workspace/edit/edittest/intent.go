@@ -174,8 +174,8 @@ func (in *Intent) settleEnd() {
 }
 
 // WantWithout reports whether the content in got is the file with only some of the changes applied,
-// and each of the other changes adds lines that the file already contains. A tool may treat such a
-// change as already made if it reports this.
+// and each of the other changes adds lines that the file already contains. A tool may omit such a
+// change if it reports that the change was already made.
 func (in Intent) WantWithout(got []byte) bool {
 	for mask := range 1 << len(in.Changes) {
 		some := in

@@ -144,7 +144,7 @@ func (n Noise) fitNew(old, lines []string) []string {
 var ascii = strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'", "–", "-", "\u00a0", " ")
 
 // loose reports whether the shown text differs from the file in white space or punctuation. In that
-// case, a line that consists of white space equals an empty line.
+// case, a line of only white space counts as an empty line.
 func (n Noise) loose() bool { return n.Outdented || n.ASCII || n.Spaces > 0 || n.Numbers }
 
 func byTabs(l string) string {

@@ -213,8 +213,8 @@ func contains(lines, part []string, at int) bool {
 	return false
 }
 
-// spoil makes one shown line differ from the file, or removes one line. It reports whether the file
-// does not contain the result.
+// spoil makes one shown line differ from the file, or removes one line. It reports whether the
+// result is absent from the file.
 func (n Noise) spoil(regions []shown, lines []string, choose Choose) bool {
 	s := &regions[choose(len(regions))]
 	if n.Stale {
@@ -257,7 +257,7 @@ type writer struct {
 	hidden  bool
 }
 
-// text joins lines to a search text or a replacement.
+// text joins lines into a search text or a replacement.
 func (w *writer) text(lines []string, ended bool) string {
 	s := strings.Join(lines, "\n")
 	if ended && len(lines) > 0 {

@@ -253,5 +253,5 @@ func lf(text string) string {
 
 func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
 
-// shown returns a line of the patch for a message.
+// shown returns a line of the patch, shortened for a message.
 func shown(line string) string { return clip.Counted(line, 240) }
