@@ -17,8 +17,8 @@ type Retention struct {
 	MaxBytes int64
 }
 
-// over reports whether a checkpoint must be removed. This is the case if its age exceeds the limit,
-// or if total (the size of all checkpoints in bytes) does.
+// over reports whether a checkpoint must be removed. This is the case if its age exceeds MaxAge, or
+// if total, the size of all checkpoints in bytes, exceeds MaxBytes.
 func (r Retention) over(age time.Duration, total int64) bool {
 	return r.MaxAge > 0 && age > r.MaxAge || r.MaxBytes > 0 && total > r.MaxBytes
 }
@@ -35,8 +35,8 @@ func (l *Log) Keep(keep Retention) {
 	}
 }
 
-// blobGrace protects contents that another process may just have written for a checkpoint that it
-// has not written yet.
+// blobGrace is how long contents are kept that no checkpoint refers to. Another process may have
+// just written them for a checkpoint that it has not written yet.
 const blobGrace = time.Hour
 
 // storedRecord describes one checkpoint file for the collection.

@@ -341,9 +341,9 @@ func (l *Log) LastPaths(session string) []string {
 	return paths
 }
 
-// NotCovered records files that a command changed in the checkpoint of the command's turn. began is
-// the time at which the command began. If the command kept running during later turns, NotCovered
-// uses the newest checkpoint created after that time.
+// NotCovered records, in the checkpoint of a command's turn, the files that the command changed.
+// began is the time at which the command began. If the command kept running during later turns,
+// NotCovered uses the newest checkpoint created after that time.
 func (l *Log) NotCovered(t Turn, began time.Time, names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

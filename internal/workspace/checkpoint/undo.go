@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// Undo contains the steps to return to the state before a checkpoint's turn. It is a copy.
+// Undo contains the steps to return to the state before a checkpoint's turn. The steps are copies.
 type Undo struct {
 	Session, Message string
 	Files            []*File           // includes all later steps, oldest first

@@ -102,9 +102,9 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// Staged is a file write whose critical part is done. The new bytes are safe on disk under a
-// temporary name. Commit renames that file to its final name, or changes nothing. One goroutine
-// owns a Staged and ends it with Commit or Discard.
+// Staged is a prepared file write. The new bytes are safe on disk under a temporary name. Commit
+// renames that file to its final name, or changes nothing. One goroutine owns a Staged and ends it
+// with Commit or Discard.
 type Staged struct {
 	in     *folder // folder of the target
 	tmp    string  // name of the temporary file in the same folder
@@ -320,7 +320,7 @@ func Remove(ref path.Ref, base string) error {
 	return nil
 }
 
-// Hash returns the SHA-256 of data in hex, which the protocol calls sha256.
+// Hash returns the SHA-256 of data in hex. agent/* messages contain it as sha256.
 func Hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

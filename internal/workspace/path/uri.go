@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// onWindows selects the path rules. The functions below take it as an argument so that a table can
-// test both on any system.
+// onWindows selects the path rules. The functions below take this choice as an argument, so that
+// tests can check the rules of every system on any system.
 const onWindows = runtime.GOOS == "windows"
 
 // Scheme returns the scheme of a URI in lower case, or "" if s is not a URI. A single letter before
@@ -139,8 +139,8 @@ func pathKey(path string, windows bool) string {
 	return path
 }
 
-// LexicalKey returns the identity of a URI according to its spelling. It decodes percent signs and
-// drive letters and follows no symbolic link. path is "" if the URI is not a file.
+// LexicalKey returns the identity of a URI according to its spelling. It decodes percent escapes,
+// normalizes the drive letter, and follows no symbolic link. path is "" if the URI is not a file.
 func LexicalKey(uri string) (key, path string) {
 	if Scheme(uri) != "file" {
 		return uri, ""
@@ -171,7 +171,7 @@ func within(dir, path string, windows bool) (rel string, ok bool) {
 	return path[len(d):], true
 }
 
-// ErrNotebook refuses a notebook. The text is for the model.
+// ErrNotebook explains to the model why a notebook cannot be used.
 var ErrNotebook = errors.New("notebook cells cannot be read or edited here: their saved form and " +
 	"what the editor shows differ; ask the user to edit the notebook, or work on a script")
 

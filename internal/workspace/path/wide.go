@@ -8,8 +8,8 @@ import (
 )
 
 // Wide describes a folder that is unlikely to be a workspace: the root of the file system, the home
-// folder, or a folder that contains the home folder. It returns "" for any other folder. Links in
-// both paths are resolved. An empty home means that there is none.
+// folder, or a folder that contains the home folder. It returns "" for any other folder. Both paths
+// must be free of links. An empty home means that there is none.
 func Wide(folder, home string) string {
 	_, around := Within(folder, home)
 	switch {
@@ -23,15 +23,15 @@ func Wide(folder, home string) string {
 	return "a folder that contains your home folder"
 }
 
-// AllowAll makes every wide workspace folder a root, also one that is added later.
+// AllowAll makes every wide workspace folder a root, including folders that are added later.
 func (r *Roots) AllowAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = true
 }
 
-// Allow makes a wide folder, a URI or an absolute path, a root from now on if it is one of the
-// workspace folders.
+// Allow makes a wide folder a root from now on if it is one of the workspace folders. folder is a
+// URI or an absolute path.
 func (r *Roots) Allow(folder string) {
 	if path, err := FromURI(folder); err == nil {
 		folder = path
@@ -55,8 +55,8 @@ func (r *Roots) Refuse(folder string) {
 	}
 }
 
-// Undecided returns the workspace folders that are held back without a refusal. A folder that is
-// held back is wide, not allowed, and not used as a root.
+// Undecided returns the workspace folders that are held back and have not been refused. A folder
+// that is held back is wide, not allowed, and not used as a root.
 func (r *Roots) Undecided() []Root {
 	_, held := r.sorted()
 	r.mu.Lock()
@@ -96,7 +96,7 @@ func (r *Roots) wide(folder string) string {
 	return Wide(folder, home)
 }
 
-// heldBack returns the error for a path that only a folder that is held back contains.
+// heldBack returns the error for a path that is only in folders that are held back.
 func heldBack(what string, held []Root) error {
 	names := make([]string, len(held))
 	for i, r := range held {

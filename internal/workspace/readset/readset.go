@@ -94,7 +94,7 @@ func (s *Set) Put(session, key string, r Record) {
 	s.put(id{session, key}, r)
 }
 
-// put is Put with the lock held. The caller holds mu.
+// put is Put for a caller that holds mu.
 func (s *Set) put(k id, r Record) {
 	s.drop(k)
 	switch {
