@@ -329,7 +329,7 @@ func (t *target) exact(text []byte) {
 	}
 }
 
-// lose ends a target whose file no longer exists. The caller holds mu.
+// lose ends a target that can no longer be applied, and makes its hunks stale. The caller holds mu.
 func (t *target) lose(reason string) {
 	for _, wt := range t.wants {
 		wt.h.because(hunkLost, reason)

@@ -49,8 +49,8 @@ func (w *Workspace) keepLate(p *proposal, b *bufferWatch) {
 	}))
 }
 
-// checkpointed updates the target's checkpoint with the change that the target will make. The
-// caller holds mu.
+// checkpointed returns the target's change in the form that the checkpoint stores. The caller holds
+// mu.
 func (t *target) checkpointed() *checkpoint.Change {
 	if t.kept == nil {
 		t.kept = &checkpoint.Change{}

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// collect adds changes to the session's open Collect proposal, or creates one. It merges an edit of
-// a file that the proposal already changes into that change. The new hunks lead from the file's
-// current content to the content that the agent intends.
+// collect adds changes to the session's open Collect proposal, or creates one. If the proposal
+// already changes a file, collect merges the edit into that change. The new hunks lead from the
+// file's current content to the content that the agent intends.
 func (w *Workspace) collect(ctx context.Context, req ProposeRequest) (*Proposal, error) {
 	unlock, err := w.locks.Acquire(ctx, []string{"collect\x00" + req.SessionID})
 	if err != nil {
@@ -66,7 +66,8 @@ func (w *Workspace) grow(ctx context.Context, p *proposal, req ProposeRequest) e
 	return fmt.Errorf("proposing %s: the text kept changing; try again", req.Title)
 }
 
-// composed computes the changed files of a growing proposal. A nil change is dropped.
+// composed computes the changed files of a growing proposal. A nil change removes the file from the
+// proposal.
 func (w *Workspace) composed(ctx context.Context, p *proposal,
 	req ProposeRequest) (map[string]*change, error) {
 	next := map[string]*change{}

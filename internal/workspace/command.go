@@ -184,8 +184,8 @@ type FileEvent struct {
 }
 
 // WatchedFilesChanged handles the editor's file events. If an open document has unsaved changes and
-// another program changed its file, the user is notified. A document without unsaved changes is
-// reloaded by the editor or found by the next Read.
+// another program changed its file, the user is notified. If the document has no unsaved changes,
+// the editor reloads it, or the next Read notices the difference.
 func (w *Workspace) WatchedFilesChanged(events []FileEvent) {
 	var open, all []string
 	w.mu.Lock()

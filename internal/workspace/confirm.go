@@ -223,8 +223,8 @@ func (w *Workspace) opText(c *change) DocumentEdit {
 	return text
 }
 
-// readBackSoon waits until every file contains its complete new text, for at most the second that
-// the protocol allows. It then reads the result.
+// readBackSoon waits until every file contains its complete new text, for at most verifyWait. It
+// then reads the result.
 func (w *Workspace) readBackSoon(targets []*target, refused bool) {
 	timer := time.NewTimer(verifyWait)
 	defer timer.Stop()
@@ -332,7 +332,7 @@ func (w *Workspace) readBackOp(t *target) {
 	}
 }
 
-// tookHunk compares a hunk with the changes to the base. The parameter at is the hunk's position in
+// tookHunk decides a hunk by the changes that were made to the base. at is the hunk's position in
 // the base.
 func tookHunk(diff []edit.Hunk, h *hunk, at splice) hunkEvent {
 	took := hunkReject

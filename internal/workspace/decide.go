@@ -65,9 +65,9 @@ type decision struct {
 
 // Decide applies decisions, and returns after it has verified the editor's buffer or the file on
 // disk. Decisions about the same proposal run one at a time, and each starts from the result of the
-// previous one. The caller holds no lock and may block. Options.OnProposal and Answer must not call
-// Decide, because Decide waits for both. The possible errors are ErrUnknownProposal,
-// ErrUnknownHunk, ErrBadDecision, *StaleError, and the error of ctx.
+// previous one. Decide may block, and its caller must not hold a lock. Options.OnProposal and
+// Answer must not call Decide, because Decide waits for both. The possible errors are
+// ErrUnknownProposal, ErrUnknownHunk, ErrBadDecision, *StaleError, and the error of ctx.
 func (w *Workspace) Decide(ctx context.Context, req DecideRequest) (DecideResult, error) {
 	w.canonicalizeDocs()
 	w.mu.Lock()
@@ -349,8 +349,8 @@ func (t *target) resultSHA() string {
 }
 
 // ends reports whether nothing is left to decide. A stale hunk of a proposal whose other hunks are
-// decided can still be rejected, but only a call under Ask waits for that. It does not wait for the
-// hunks of a file in conflict.
+// decided can still be rejected, but only a call under Ask waits for that. Such a call does not
+// wait for the hunks of a file in conflict.
 func (p *proposal) ends() bool {
 	switch {
 	case p.anyIn(HunkPending):

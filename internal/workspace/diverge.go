@@ -10,12 +10,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// A buffer and its file may differ for two reasons. If the user has not saved, the difference
-// concerns only the user. If another program changed the file, the user must be informed. Confusing
-// the two would lose one of the texts.
+// A buffer and its file may differ for two reasons. If the user has not saved the buffer, nothing
+// needs to be done. If another program changed the file, the user must be informed. Confusing the
+// two would lose one of the texts.
 
-// keptTexts is the number of remembered buffer texts that the editor may still write. The editor
-// reports a save only afterwards, while the user continues to type.
+// keptTexts is how many of a buffer's recent texts are remembered. The editor may have written any
+// of them to disk, because it reports a save only afterwards, while the user continues to type.
 const keptTexts = 64
 
 // rememberedBytes is the size of the largest buffer text that is remembered, because each text is
@@ -65,7 +65,8 @@ func (w *Workspace) compareDisk(f *File) {
 }
 
 // diverged reports whether another program changed the file of a document whose text differs from
-// the file. If a document was opened with unsaved text, its file is older. The caller holds mu.
+// the file. A file that was last modified before the document was opened has not diverged, because
+// the document was then opened with unsaved text. The caller holds mu.
 func (d *document) diverged(disk *File) bool {
 	hash := maphash.Bytes(docSeed, disk.Text.Data)
 	if d.written(hash) {

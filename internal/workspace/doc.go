@@ -11,9 +11,9 @@
 // wire protocol.
 //
 // Start at Workspace. Resolve and Read read files. Propose, Await and Decide change them, and
-// Restore undoes changes. The states of hunks and proposals, and every move between them, are in
-// states.go. The code that makes a hunk follow the user's typing is in track.go. The steps in which
-// a decision is applied are in apply.go.
+// Restore undoes changes. The states of hunks and proposals, and the transitions between them, are
+// in states.go. The code that makes a hunk follow the user's typing is in track.go. The steps in
+// which a decision is applied are in apply.go.
 //
 // While a goroutine holds a lock, it may acquire only locks from later lines. It never holds two
 // locks from the same line. No lock is held during a wait for the client or the disk, with two

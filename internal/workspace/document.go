@@ -54,7 +54,7 @@ type document struct {
 	// is needed because an editor may open a document that already has unsaved changes.
 	opened   time.Time
 	diskTold bool // the user knows that the disk and the buffer differ
-	asking   bool // the user is being asked which of the two to keep
+	asking   bool // the user is being asked which text to keep
 	watches  []*bufferWatch
 	late     []*bufferWatch // abandoned applies whose change may still arrive
 	touched  uint64         // order of the last change, for "the last document"

@@ -115,9 +115,9 @@ func (w *Workspace) deleteFile(ctx context.Context, p *proposal, c *change, h *h
 	return files.Remove(c.ref, c.rawSHA)
 }
 
-// viaEditor asks the editor for a file operation. It checks whether the operation happened and was
-// reported completely when the editor answers, and at each document event. One second after the
-// answer (the contract's limit), it is enough that the operation happened.
+// viaEditor asks the editor for a file operation. When the editor answers, and at each document
+// event, it checks whether the operation happened and was reported completely. Once verifyWait has
+// passed after the answer, it is enough that the operation happened.
 func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happened,
 	reported func() bool) error {
 	answer := w.send(label(p), WorkspaceEdit{Files: []FileOp{op}})

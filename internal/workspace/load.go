@@ -141,7 +141,7 @@ func (w *Workspace) changeFromStored(ctx context.Context, p *proposal, s *stored
 	return c
 }
 
-// resolveStored finds the files again and reads their current content.
+// resolveStored finds the files of a stored change again and reads their current content.
 func (w *Workspace) resolveStored(
 	ctx context.Context,
 	c *change,

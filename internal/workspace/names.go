@@ -47,7 +47,7 @@ var ErrTooLarge = files.ErrTooLarge
 // ErrUnknownCheckpoint means that the checkpoint never existed or no longer exists.
 var ErrUnknownCheckpoint = checkpoint.ErrUnknown
 
-// HashOf is files.Hash, the hash that the protocol calls sha256.
+// HashOf is files.Hash, which agent/* messages contain as sha256.
 func HashOf(data []byte) string { return files.Hash(data) }
 
 // PathOfURI is path.FromURI, for callers that use nothing else from that package.

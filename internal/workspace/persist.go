@@ -92,7 +92,7 @@ func (w *Workspace) persistIntent(p *proposal, targets []*target) {
 	w.persist(p)
 }
 
-// persistDone stores a proposal when no part of it is being carried out.
+// persistDone stores a proposal without planned changes.
 func (w *Workspace) persistDone(p *proposal) {
 	p.intend(nil)
 	w.persist(p)
@@ -206,8 +206,8 @@ func (s *storedProposal) intend(p *proposal, intent intended) {
 	}
 }
 
-// StoredPending returns the stored, undecided proposal of a call's item, or "" if there is none. It
-// changes nothing.
+// StoredPending returns the ID of the stored, undecided proposal of a call's item, or "" if there
+// is none. It changes nothing.
 func (w *Workspace) StoredPending(sessionID, itemID string) string {
 	if w.opt.StateDir == "" {
 		return ""

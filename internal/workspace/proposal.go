@@ -55,7 +55,7 @@ const (
 // HunkState is a hunk's state.
 type HunkState string
 
-// The states of a hunk. Clients never see the state applying. They see such a hunk as pending.
+// The states of a hunk. While a decision is being applied, clients see the hunk as pending.
 const (
 	HunkPending  HunkState = "pending"
 	HunkAccepted HunkState = "accepted"
@@ -63,7 +63,7 @@ const (
 	HunkStale    HunkState = "stale"
 )
 
-// Placement tracks whether the pending text is already in the buffer or file.
+// Placement states whether the pending text is already in the buffer or file.
 type Placement string
 
 // The placements.
@@ -87,7 +87,7 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("proposal %s has changed and is now at revision %d; review it again", e.Proposal.ID, e.Proposal.Revision)
 }
 
-// Proposal is a snapshot of a proposal in the shape of the protocol.
+// Proposal is a snapshot of a proposal in the form that agent/* messages contain.
 type Proposal struct {
 	ID        string       `json:"proposalId"`
 	Revision  int          `json:"revision"`
@@ -116,7 +116,7 @@ type FileChange struct {
 // Base describes the text from which a change was computed.
 type Base struct {
 	SHA256 string `json:"sha256"`
-	EOL    string `json:"eol"` // "\n", "\r\n", "\r", "mixed" or "" (no line ends)
+	EOL    string `json:"eol"` // lf, crlf, cr, mixed or none
 	BOM    bool   `json:"bom"`
 }
 
@@ -224,7 +224,7 @@ func (h *hunk) basis(applied bool) []byte {
 	return h.old
 }
 
-// stands returns the text that is currently in the file.
+// stands returns the hunk's text that is currently in the file.
 func (h *hunk) stands(applied bool) []byte {
 	switch {
 	case h.state() == HunkAccepted && h.byUser != nil:
@@ -378,7 +378,8 @@ func (w *Workspace) Undecided(sessionID, uri string) []Proposal {
 	return w.list(sessionID, uri, func(p *proposal) bool { return !p.closed() })
 }
 
-// PendingAt returns the pending hunks of a document for lenses, diagnostics and actions.
+// PendingAt returns the undecided proposals that change a document, each with only that document's
+// file. Lenses, diagnostics and actions show them.
 func (w *Workspace) PendingAt(uri string) []Proposal {
 	var out []Proposal
 	for _, p := range w.Undecided("", uri) {

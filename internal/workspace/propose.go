@@ -372,7 +372,7 @@ func (w *Workspace) format(
 	return out, true
 }
 
-// applyNow applies a proposal of Auto or Review and announces it as applied.
+// applyNow applies a proposal under Auto or Review and announces it as applied.
 func (w *Workspace) applyNow(ctx context.Context, p *proposal) (*Proposal, error) {
 	p.sem <- struct{}{}
 	defer func() { <-p.sem }()
@@ -446,7 +446,7 @@ func (p *proposal) targets(pick func(*change, *hunk) (want, bool)) []*target {
 	return out
 }
 
-// forget removes a proposal that could not be registered.
+// forget removes a proposal of which nothing was applied, and returns err.
 func (w *Workspace) forget(p *proposal, err error) error {
 	w.mu.Lock()
 	w.proposals.remove(func(o *proposal) bool { return o == p })

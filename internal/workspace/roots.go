@@ -23,10 +23,12 @@ func (w *Workspace) UndecidedFolders() (folders []string) {
 	return folders
 }
 
-// AllowFolder makes a folder that is held back, a URI or an absolute path, a root from now on.
+// AllowFolder makes a folder that is held back a root from now on. folder is a URI or an absolute
+// path.
 func (w *Workspace) AllowFolder(folder string) { w.roots.Allow(folder) }
 
-// AllowEveryFolder makes every folder that is held back a root, also one that is added later.
+// AllowEveryFolder makes every folder that is held back a root, including folders that are added
+// later.
 func (w *Workspace) AllowEveryFolder() { w.roots.AllowAll() }
 
 // RefuseFolder records that the user does not allow a folder.
@@ -43,9 +45,9 @@ func WideFolder(folder, home string) string {
 	return path.Wide(folder, home)
 }
 
-// Roots returns the workspace folders' resolved paths without the held ones. If no folder is open,
-// it returns cwd, or otherwise the working directory, unless that is a wide folder, which no user
-// intends to share.
+// Roots returns the resolved paths of the workspace folders, except those that are held back. If no
+// folder is open, it returns cwd, or otherwise the working directory, unless that is a wide folder,
+// which no user intends to share.
 func (w *Workspace) Roots(cwd string) []string {
 	var out []string
 	for _, r := range w.roots.For(cwd) {
@@ -54,7 +56,8 @@ func (w *Workspace) Roots(cwd string) []string {
 	return out
 }
 
-// Spelled returns the path of a file without links in it, below its folder as the client spells it.
+// Spelled returns the path of a file, with its workspace folder as the client spells it. Only that
+// part of the path can contain links.
 func (w *Workspace) Spelled(ref Ref) string { return w.roots.Spelled(ref) }
 
 // Cwd returns the directory that relative paths start from: cwd if it is in a root, otherwise the

@@ -13,9 +13,9 @@ func (e *UncertainError) Error() string { return e.Err.Error() }
 // Unwrap returns the wrapped error.
 func (e *UncertainError) Unwrap() error { return e.Err }
 
-// SayUnchanged adds "Nothing was changed." to the refusal of an edit that does not say so.
-// Otherwise the model might read the file again, or assume that a part of the edit was made. A nil
-// error and an UncertainError are returned unchanged.
+// SayUnchanged adds "Nothing was changed." to the refusal of an edit if the refusal does not say
+// so. Otherwise the model might read the file again, or assume that a part of the edit was made. A
+// nil error and an UncertainError are returned unchanged.
 func SayUnchanged(err error) error {
 	var uncertain *UncertainError
 	if err == nil || errors.As(err, &uncertain) ||

@@ -64,7 +64,7 @@ type Options struct {
 	Client     Client
 	StateDir   string // folder for checkpoints and pending proposals; "" keeps them in memory
 	WorkingDir string // used if no workspace folder is open
-	Home       string // a folder that is never treated as a root
+	Home       string // the home folder, which is a root only if the user allows it
 
 	// OnProposal gets every event of a proposal, in order. It must not block and must not
 	// call Propose, Decide or Restore.
@@ -95,7 +95,7 @@ type Options struct {
 }
 
 // Workspace contains the documents, roots, proposals and checkpoints of one editor connection. All
-// methods are safe for concurrent use, and are called without a lock.
+// methods are safe for concurrent use. Their callers must not hold a lock.
 //
 //house:large reading, proposing, deciding and undoing are one contract that callers share
 type Workspace struct {
@@ -164,7 +164,7 @@ func (w *Workspace) Close() {
 	w.flush()
 }
 
-// spawn runs f in a goroutine that Close waits for. It returns false if it is too late for that.
+// spawn runs f in a goroutine that Close waits for. It returns false if Close has already begun.
 func (w *Workspace) spawn(f func()) bool {
 	w.spawns.Lock()
 	defer w.spawns.Unlock()
