@@ -46,8 +46,8 @@ func goTexts(src []byte) (found []text, err error) {
 	return found, nil
 }
 
-// sum joins a chain of string literals and other operands. Each other operand becomes a space. sum
-// reports whether the chain consists of operands only and contains a literal.
+// sum returns the text of a string literal or of a concatenation of string literals. It returns
+// false for any other expression.
 func sum(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
