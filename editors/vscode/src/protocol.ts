@@ -134,7 +134,7 @@ export interface ChildEnvironment {
   pass?: Array<string>;
 }
 
-/** ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine with which requests the server asks, but not whether it asks. Absent means false. */
+/** ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine which agent/* requests the server sends, but not whether it asks the user. An absent property means false. */
 export interface ClientCapability {
   version?: number;
   permission?: boolean;
@@ -335,7 +335,7 @@ export interface Costs {
   cacheWrite: number;
 }
 
-/** Decision decides one hunk. With "*", it decides every pending hunk that is not listed. */
+/** Decision decides one hunk. With the HunkID "*", it decides every pending hunk that no other decision names. */
 export interface Decision {
   hunkId: string;
   action: "accept" | "reject";
@@ -397,7 +397,7 @@ export interface EditorQueryParams {
   uri?: string;
   position?: Position;
   query?: string;
-  /** Settle requests to wait for diagnostics. The response may then report whether they arrived. It contains "settled" next to the URIs or, for one URI, {items, settled}. */
+  /** Settle asks the client to wait for diagnostics. The response can then report whether they arrived, as "settled" next to the URIs or, for one URI, as {items, settled}. */
   settle?: EditorSettle;
 }
 
@@ -480,7 +480,7 @@ export interface FileMatch {
   score: number;
 }
 
-/** FilesSearchParams searches for files by a part of their path. */
+/** FilesSearchParams searches for files by part of their path. */
 export interface FilesSearchParams {
   query: string;
   limit?: number;
@@ -491,7 +491,7 @@ export interface FilesSearchResult {
   files: Array<FileMatch>;
 }
 
-/** Grant is a permanent permission. */
+/** Grant is a permission that applies to more than one call. */
 export interface Grant {
   grantId: string;
   pattern: string;
@@ -686,7 +686,7 @@ export interface MemoryKeyParams {
   scope?: "workspace" | "user";
 }
 
-/** MemorySaveParams stores an entry across sessions. */
+/** MemorySaveParams stores an entry that is kept across sessions. */
 export interface MemorySaveParams {
   key: string;
   content: string;
@@ -744,7 +744,7 @@ export interface Model {
   source: "server" | "catalog" | "settings";
 }
 
-/** ModelCost is the price of a model in US dollars per million tokens. */
+/** ModelCost contains the prices of a model in US dollars per million tokens. */
 export interface ModelCost {
   input: number;
   output: number;
@@ -761,7 +761,7 @@ export interface ModelTest {
   error?: string;
 }
 
-/** ModelsParams requests the models. If Test is a model reference, the server sends a one-word request to that model. */
+/** ModelsParams requests the models. If Test is set, it is a model reference, and the server sends a one-word request to that model. */
 export interface ModelsParams {
   /** Provider limits the list to the models of one provider. If listing them fails, the request returns the provider's error. */
   provider?: string;
@@ -795,7 +795,7 @@ export interface PermissionOption {
   pattern?: string;
 }
 
-/** PermissionRevokeParams ends a grant. */
+/** PermissionRevokeParams revokes a grant. */
 export interface PermissionRevokeParams {
   grantId: string;
 }
@@ -847,7 +847,7 @@ export interface PromptContext {
   diagnostics?: Array<Diagnostic>;
 }
 
-/** PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current session is used. If a ClientMessageID is repeated, the same result is returned and no prompt runs twice. */
+/** PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current session is used. If ClientMessageID is repeated, the first result is returned again, and the prompt does not run twice. */
 export interface PromptParams {
   sessionId?: string;
   prompt: string | ContentBlock[];
@@ -1261,7 +1261,7 @@ export interface SessionUpdateResult {
   session: Session;
 }
 
-/** SessionUpdated reports changes of a session other than its turns. Absent fields have not changed. */
+/** SessionUpdated reports changes to a session other than those of its turns. Absent fields have not changed. */
 export interface SessionUpdated {
   sessionId: string;
   seq: number;
@@ -1289,7 +1289,7 @@ export interface Shell {
   passEnv?: Array<string>;
 }
 
-/** SlashCommand is a template that is used by a prompt that starts with /name. */
+/** SlashCommand is a template that a prompt uses by starting with /name. */
 export interface SlashCommand {
   name: string;
   description?: string;
@@ -1360,7 +1360,7 @@ export interface Subagents {
   concurrency?: number;
 }
 
-/** Subject is the subject of a permission. */
+/** Subject is what a permission applies to. */
 export interface Subject {
   kind: "command" | "edit" | "read" | "mcp" | "network" | "trust";
   command?: string;
@@ -1435,7 +1435,7 @@ export interface TurnError {
   retryable: boolean;
 }
 
-/** TurnOptions apply to every model call of the turn that a message starts. They override the settings, which do not change. */
+/** TurnOptions apply to every model call of the turn that a message starts. They override the settings without changing them. */
 export interface TurnOptions {
   /** a model reference */
   model?: string;

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ModelsParams requests the models. If Test is a model reference, the server sends a one-word
-// request to that model.
+// ModelsParams requests the models. If Test is set, it is a model reference, and the server sends a
+// one-word request to that model.
 type ModelsParams struct {
 	// Provider limits the list to the models of one provider. If listing them fails, the request
 	// returns the provider's error.
@@ -41,7 +41,7 @@ type Model struct {
 	Source        string     `json:"source" enum:"server,catalog,settings"` // source of the numbers
 }
 
-// ModelCost is the price of a model in US dollars per million tokens.
+// ModelCost contains the prices of a model in US dollars per million tokens.
 type ModelCost struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -70,7 +70,7 @@ type CommandListResult struct {
 	Commands []SlashCommand `json:"commands"`
 }
 
-// SlashCommand is a template that is used by a prompt that starts with /name.
+// SlashCommand is a template that a prompt uses by starting with /name.
 type SlashCommand struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitzero"`
@@ -106,7 +106,7 @@ type SessionStatus struct {
 	TurnID    string `json:"turnId,omitzero"`
 }
 
-// FilesSearchParams searches for files by a part of their path.
+// FilesSearchParams searches for files by part of their path.
 type FilesSearchParams struct {
 	Query string `json:"query"`
 	Limit int    `json:"limit,omitzero"`

@@ -24,7 +24,7 @@ const (
 	CodeProviderNotConfigured = 1006 // data: HintData
 	CodeUnknownCheckpoint     = 1007
 	CodeOverloaded            = 1008 // queue full; retry
-	CodeLocked                = 1009 // another daemon is writing this session
+	CodeLocked                = 1009 // another daemon writes to this session
 	CodePaused                = 1010
 	CodeNotFound              = 1011 // memory, grant, job, queued message
 )

@@ -6,8 +6,8 @@ type EditorQueryParams struct {
 	URI       string    `json:"uri,omitzero"`
 	Position  *Position `json:"position,omitzero"`
 	Query     string    `json:"query,omitzero"`
-	// Settle requests to wait for diagnostics. The response may then report whether they arrived.
-	// It contains "settled" next to the URIs or, for one URI, {items, settled}.
+	// Settle asks the client to wait for diagnostics. The response can then report whether they
+	// arrived, as "settled" next to the URIs or, for one URI, as {items, settled}.
 	Settle *EditorSettle `json:"settle,omitzero"`
 }
 

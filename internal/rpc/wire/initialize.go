@@ -14,8 +14,8 @@ type ServerCapability struct {
 }
 
 // ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission,
-// Ask and Editor determine with which requests the server asks, but not whether it asks. Absent
-// means false.
+// Ask and Editor determine which agent/* requests the server sends, but not whether it asks the
+// user. An absent property means false.
 type ClientCapability struct {
 	Version    int              `json:"version,omitzero"`
 	Permission bool             `json:"permission,omitzero"`

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// MemorySaveParams stores an entry across sessions.
+// MemorySaveParams stores an entry that is kept across sessions.
 type MemorySaveParams struct {
 	Key     string   `json:"key"`
 	Content string   `json:"content"`

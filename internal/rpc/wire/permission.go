@@ -15,7 +15,7 @@ type RequestPermissionParams struct {
 	Options []PermissionOption `json:"options"`
 }
 
-// Subject is the subject of a permission.
+// Subject is what a permission applies to.
 type Subject struct {
 	Kind    string   `json:"kind" enum:"command,edit,read,mcp,network,trust"`
 	Command string   `json:"command,omitzero"`
@@ -64,7 +64,7 @@ type PermissionListResult struct {
 	Grants []Grant `json:"grants"`
 }
 
-// Grant is a permanent permission.
+// Grant is a permission that applies to more than one call.
 type Grant struct {
 	GrantID string `json:"grantId"`
 	Pattern string `json:"pattern"`
@@ -72,7 +72,7 @@ type Grant struct {
 	Uses    int    `json:"uses"`
 }
 
-// PermissionRevokeParams ends a grant.
+// PermissionRevokeParams revokes a grant.
 type PermissionRevokeParams struct {
 	GrantID string `json:"grantId"`
 }

@@ -1,8 +1,8 @@
 package wire
 
 // PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current
-// session is used. If a ClientMessageID is repeated, the same result is returned and no prompt runs
-// twice.
+// session is used. If ClientMessageID is repeated, the first result is returned again, and the
+// prompt does not run twice.
 type PromptParams struct {
 	SessionID       string         `json:"sessionId,omitzero"`
 	Prompt          Prompt         `json:"prompt"`
@@ -15,7 +15,7 @@ type PromptParams struct {
 }
 
 // TurnOptions apply to every model call of the turn that a message starts. They override the
-// settings, which do not change.
+// settings without changing them.
 type TurnOptions struct {
 	Model       string   `json:"model,omitzero"` // a model reference
 	Thinking    string   `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh"`

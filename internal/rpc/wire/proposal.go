@@ -82,7 +82,8 @@ type ProposalResolveParams struct {
 	Comment    string     `json:"comment,omitzero"`
 }
 
-// Decision decides one hunk. With "*", it decides every pending hunk that is not listed.
+// Decision decides one hunk. With the HunkID "*", it decides every pending hunk that no other
+// decision names.
 type Decision struct {
 	HunkID  string  `json:"hunkId"`
 	Action  string  `json:"action" enum:"accept,reject"`

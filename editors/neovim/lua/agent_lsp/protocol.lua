@@ -99,7 +99,7 @@
 ---@class agent_lsp.ChildEnvironment
 ---@field pass? string[] Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables that locate toolchains.
 
---- ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine with which requests the server asks, but not whether it asks. Absent means false.
+--- ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine which agent/* requests the server sends, but not whether it asks the user. An absent property means false.
 ---@class agent_lsp.ClientCapability
 ---@field version? number
 ---@field permission? boolean
@@ -225,7 +225,7 @@
 ---@field cacheRead number
 ---@field cacheWrite number
 
---- Decision decides one hunk. With "*", it decides every pending hunk that is not listed.
+--- Decision decides one hunk. With the HunkID "*", it decides every pending hunk that no other decision names.
 ---@class agent_lsp.Decision
 ---@field hunkId string
 ---@field action "accept"|"reject"
@@ -277,7 +277,7 @@
 ---@field uri? string
 ---@field position? agent_lsp.Position
 ---@field query? string
----@field settle? agent_lsp.EditorSettle Settle requests to wait for diagnostics. The response may then report whether they arrived. It contains "settled" next to the URIs or, for one URI, {items, settled}.
+---@field settle? agent_lsp.EditorSettle Settle asks the client to wait for diagnostics. The response can then report whether they arrived, as "settled" next to the URIs or, for one URI, as {items, settled}.
 
 --- EditorRevealParams shows a location without taking the focus.
 ---@class agent_lsp.EditorRevealParams
@@ -338,7 +338,7 @@
 ---@field uri string
 ---@field score number
 
---- FilesSearchParams searches for files by a part of their path.
+--- FilesSearchParams searches for files by part of their path.
 ---@class agent_lsp.FilesSearchParams
 ---@field query string
 ---@field limit? number
@@ -347,7 +347,7 @@
 ---@class agent_lsp.FilesSearchResult
 ---@field files agent_lsp.FileMatch[]
 
---- Grant is a permanent permission.
+--- Grant is a permission that applies to more than one call.
 ---@class agent_lsp.Grant
 ---@field grantId string
 ---@field pattern string
@@ -489,7 +489,7 @@
 ---@field key string
 ---@field scope? "workspace"|"user"
 
---- MemorySaveParams stores an entry across sessions.
+--- MemorySaveParams stores an entry that is kept across sessions.
 ---@class agent_lsp.MemorySaveParams
 ---@field key string
 ---@field content string
@@ -530,7 +530,7 @@
 ---@field cost? agent_lsp.ModelCost
 ---@field source "server"|"catalog"|"settings" source of the numbers
 
---- ModelCost is the price of a model in US dollars per million tokens.
+--- ModelCost contains the prices of a model in US dollars per million tokens.
 ---@class agent_lsp.ModelCost
 ---@field input number
 ---@field output number
@@ -543,7 +543,7 @@
 ---@field latencyMs? number time until the complete reply arrived
 ---@field error? string a sentence
 
---- ModelsParams requests the models. If Test is a model reference, the server sends a one-word request to that model.
+--- ModelsParams requests the models. If Test is set, it is a model reference, and the server sends a one-word request to that model.
 ---@class agent_lsp.ModelsParams
 ---@field provider? string Provider limits the list to the models of one provider. If listing them fails, the request returns the provider's error.
 ---@field test? string
@@ -569,7 +569,7 @@
 ---@field kind "allow_once"|"allow_session"|"allow_always"|"reject_once"|"reject_always"
 ---@field pattern? string
 
---- PermissionRevokeParams ends a grant.
+--- PermissionRevokeParams revokes a grant.
 ---@class agent_lsp.PermissionRevokeParams
 ---@field grantId string
 
@@ -606,7 +606,7 @@
 ---@field selection? agent_lsp.Range
 ---@field diagnostics? agent_lsp.Diagnostic[]
 
---- PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current session is used. If a ClientMessageID is repeated, the same result is returned and no prompt runs twice.
+--- PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current session is used. If ClientMessageID is repeated, the first result is returned again, and the prompt does not run twice.
 ---@class agent_lsp.PromptParams
 ---@field sessionId? string
 ---@field prompt string|agent_lsp.ContentBlock[]
@@ -937,7 +937,7 @@
 ---@class agent_lsp.SessionUpdateResult
 ---@field session agent_lsp.Session
 
---- SessionUpdated reports changes of a session other than its turns. Absent fields have not changed.
+--- SessionUpdated reports changes to a session other than those of its turns. Absent fields have not changed.
 ---@class agent_lsp.SessionUpdated
 ---@field sessionId string
 ---@field seq number
@@ -958,7 +958,7 @@
 ---@field maxTimeoutMs? number Maximum time limit that a command may request, in milliseconds.
 ---@field passEnv? string[] Old name of environment.pass. Both lists apply.
 
---- SlashCommand is a template that is used by a prompt that starts with /name.
+--- SlashCommand is a template that a prompt uses by starting with /name.
 ---@class agent_lsp.SlashCommand
 ---@field name string
 ---@field description? string
@@ -1014,7 +1014,7 @@
 ---@field maxTasks? number Maximum number of tasks in one call.
 ---@field concurrency? number Maximum number of tasks that run in parallel.
 
---- Subject is the subject of a permission.
+--- Subject is what a permission applies to.
 ---@class agent_lsp.Subject
 ---@field kind "command"|"edit"|"read"|"mcp"|"network"|"trust"
 ---@field command? string
@@ -1074,7 +1074,7 @@
 ---@field message string
 ---@field retryable boolean
 
---- TurnOptions apply to every model call of the turn that a message starts. They override the settings, which do not change.
+--- TurnOptions apply to every model call of the turn that a message starts. They override the settings without changing them.
 ---@class agent_lsp.TurnOptions
 ---@field model? string a model reference
 ---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh"
