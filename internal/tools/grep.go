@@ -148,8 +148,8 @@ func grepMode(mode string) (string, error) {
 	return "", fmt.Errorf("unknown mode %q; use content, files or count", mode)
 }
 
-// compileGrep compiles the pattern. A pattern that is not a valid regular expression is searched
-// for as plain text.
+// compileGrep compiles the pattern. If the pattern is not a valid regular expression, compileGrep
+// compiles it as plain text and returns a note for the model.
 func compileGrep(a grepArgs) (*search.Matcher, string, error) {
 	if a.Pattern == "" {
 		return nil, "", errors.New("the pattern is empty; send a pattern, or use glob to list files")

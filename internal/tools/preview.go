@@ -19,8 +19,8 @@ const (
 // preview is tool.Prepared.Preview.
 type preview = func(ctx context.Context) string
 
-// previewEdit returns the diff of an edit for a permission question, or "" if the edit cannot be
-// applied. Unlike edit, it counts no failures and does not mark the file as read.
+// previewEdit returns a preview of an edit for a permission question. The preview is "" if the edit
+// cannot be applied. Unlike edit, it counts no failures and does not mark the file as read.
 func (e *sessionEnv) previewEdit(call *tool.Call, file named, a editArgs) preview {
 	return func(ctx context.Context) string {
 		if a.Content != nil && a.OldString == nil && len(a.Edits) == 0 {
@@ -46,7 +46,8 @@ func (e *sessionEnv) previewEdit(call *tool.Call, file named, a editArgs) previe
 	}
 }
 
-// previewWrite returns the diff that replaces the content of a file, or creates the file.
+// previewWrite returns a preview in which content replaces the content of a file, or a new file is
+// created.
 func (e *sessionEnv) previewWrite(call *tool.Call, file named, content string) preview {
 	return func(ctx context.Context) string {
 		t, err := e.target(ctx, call, file)
@@ -60,7 +61,8 @@ func (e *sessionEnv) previewWrite(call *tool.Call, file named, content string) p
 	}
 }
 
-// previewPatch returns the patch as the model wrote it, because it is a diff already.
+// previewPatch returns a preview that shows the patch as the model wrote it, because a patch is
+// already a diff.
 func previewPatch(patch string) preview {
 	return func(context.Context) string { return clip.Counted(patch, maxPreview) }
 }

@@ -17,8 +17,8 @@ import (
 // maxEditFailures is the number of failed edits of a file after which the file must be read again.
 const maxEditFailures = 2
 
-// promptOf returns the message that started the call's turn, for the checkpoint, or "" if it is not
-// known.
+// promptOf returns the ID of the message that started the call's turn, for the checkpoint, or "" if
+// it is not known.
 func promptOf(call *tool.Call) (id string) {
 	if call.History == nil {
 		return ""

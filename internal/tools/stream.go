@@ -53,7 +53,8 @@ func (e *sessionEnv) readStream(ctx context.Context, ref workspace.Ref, a readAr
 	return res, nil
 }
 
-// spillPath reports whether a path names a file with the complete text of a truncated output.
+// spillPath returns the resolved path if path names a file with the complete text of a truncated
+// output.
 func (e *sessionEnv) spillPath(path string) (string, bool) {
 	if e.SpillDir == "" || !filepath.IsAbs(path) {
 		return "", false

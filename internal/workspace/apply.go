@@ -83,8 +83,8 @@ func (t *target) made() bool { return t.status == done || t.status == divided }
 
 func (t *target) unresolved() bool { return t.status == todo || t.status == skipped }
 
-// carryOut applies the targets. Each target ends as done, conflict or failed. The caller holds the
-// proposal's sem. An error means that nothing was changed.
+// carryOut applies the targets. Afterwards, no target has the status todo or skipped. The caller
+// holds the proposal's sem. An error means that nothing was changed.
 func (w *Workspace) carryOut(ctx context.Context, p *proposal, targets []*target) error {
 	unlock, err := w.locks.Acquire(ctx, targetKeys(targets))
 	if err != nil {
@@ -412,7 +412,8 @@ func (w *Workspace) commitAll(closed []*target) {
 	}
 }
 
-// release makes the hunks follow typing again. The caller holds mu.
+// release ends the apply of the hunks that have no result, so that they follow the user's typing
+// again. The caller holds mu.
 func (t *target) release() {
 	for _, wt := range t.wants {
 		wt.h.on(hunkRelease)

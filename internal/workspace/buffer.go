@@ -150,8 +150,8 @@ func (w *Workspace) verifyWait() time.Duration {
 	return verifyWait
 }
 
-// classify determines the result of each target: the final result, or only the part that is already
-// certain.
+// classify sets the status of each target whose result is certain or, if final is set, of every
+// target. It reports whether every target now has a result.
 func (w *Workspace) classify(targets []*target, answered, final bool, refusal string) (all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,7 +227,8 @@ func (t *target) intact(text []byte) bool {
 }
 
 // holds reports whether the hunk's range contains exactly s. Typing at the border may have widened
-// the range. In that case, s must occur in the range exactly once.
+// the range. In that case, s must occur in the range exactly once, and holds narrows the range to
+// s.
 func (h *hunk) holds(text, s []byte) bool {
 	if h.end > len(text) {
 		return false

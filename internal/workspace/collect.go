@@ -211,6 +211,7 @@ func (w *Workspace) swapChange(p *proposal, key string, c *change) {
 }
 
 // pendingText returns a file with the session's collected changes, or nil if the changes delete it.
+// The second result is false if no collected change affects the file.
 func (w *Workspace) pendingText(sessionID string, ref Ref, f *File) (*File, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -201,7 +201,7 @@ func (w *Workspace) annotate(e *WorkspaceEdit, t *target) {
 	e.Documents = append(e.Documents, doc)
 }
 
-// opText returns the text of a file after it was created or renamed.
+// opText returns the edits that give a created or renamed file its new text.
 func (w *Workspace) opText(c *change) DocumentEdit {
 	h, d := c.hunks[0], &document{uri: c.resultURI(), index: text.NewLineIndex(nil)}
 	var splices []splice

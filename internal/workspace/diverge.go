@@ -23,7 +23,8 @@ const keptTexts = 64
 const rememberedBytes = 1 << 20
 
 // compareDisk compares f, which contains a buffer, with the file on disk and sets the fields of f
-// that describe the difference.
+// that describe the difference. If another program changed the file, compareDisk also notifies the
+// user.
 func (w *Workspace) compareDisk(f *File) {
 	if !f.Ref.IsFile() {
 		f.Dirty = true

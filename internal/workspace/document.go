@@ -245,7 +245,8 @@ func (w *Workspace) byKey(key string) *document {
 	return best
 }
 
-// canonicalizeDocs computes, without holding the lock, the keys that notifications left unset.
+// canonicalizeDocs computes, without holding the lock, the keys that notifications left unset. It
+// then processes the renames that notifications reported.
 func (w *Workspace) canonicalizeDocs() {
 	w.mu.Lock()
 	var open []*document
@@ -301,7 +302,8 @@ func (w *Workspace) Documents() []DocInfo {
 	return out
 }
 
-// TextAt returns the client's text in a range of an open document, and its language.
+// TextAt returns the client's text in a range of an open document, or the complete text if r is
+// nil, and the document's language.
 func (w *Workspace) TextAt(uri string, r *Range) (text, languageID string, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

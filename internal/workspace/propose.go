@@ -156,8 +156,8 @@ func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) 
 	return nil, fmt.Errorf("proposing %s: the text kept changing; try again", req.Title)
 }
 
-// register links a proposal's changes to their documents, if those still have the texts from which
-// the hunks were computed, and announces the proposal.
+// register links a proposal's changes to their documents and announces the proposal. It returns
+// false if a document no longer has the text from which the hunks were computed.
 func (w *Workspace) register(p *proposal) bool {
 	p.number()
 	diff := unified(w.sides(p))

@@ -173,8 +173,8 @@ func (w *Workspace) applyRestore(ctx context.Context, session string, changes []
 // workspace would no longer contain its text.
 const keepsNewName = "its old name could not be restored; it keeps this one"
 
-// withOldNames removes a renamed file's new name only after the old name exists again. If the old
-// name cannot be restored, the new name is kept.
+// withOldNames orders the targets so that a renamed file's new name is removed only after the old
+// name exists again. If the old name cannot be restored, the new name is kept.
 func (u unwound) withOldNames(targets []*target, refuse func(Ref, string)) (ordered []*target) {
 	byKey := map[string]*target{}
 	for _, t := range targets {

@@ -60,8 +60,8 @@ func (w *Workspace) Roots(cwd string) []string {
 // part of the path can contain links.
 func (w *Workspace) Spelled(ref Ref) string { return w.roots.Spelled(ref) }
 
-// Cwd returns the directory that relative paths start from: cwd if it is in a root, otherwise the
-// first root.
+// Cwd returns the directory that relative paths start from: cwd, which must be in a root, or the
+// first root if cwd is "". If no folder is open, Cwd returns "".
 func (w *Workspace) Cwd(cwd string) (string, error) { return w.roots.Cwd(cwd) }
 
 // Resolve turns a path or URI into a Ref. Relative paths start at cwd. The errors are
@@ -87,7 +87,8 @@ func (w *Workspace) Resolve(cwd, name string) (Ref, error) {
 	return w.resolvePath(cwd, name)
 }
 
-// resolveURI resolves open documents with schemes other than file.
+// resolveURI resolves open documents with schemes other than file. done is false if s is a file URI
+// or a path.
 func (w *Workspace) resolveURI(s string) (ref Ref, done bool, err error) {
 	scheme := path.Scheme(s)
 	if scheme == "" || scheme == "file" {

@@ -71,7 +71,8 @@ func wanted(file string) bool {
 	return file == "editors/vscode/package.json" || file == "editors/neovim/doc/agent_lsp.txt"
 }
 
-// checkWithoutVale checks the strings, the width of lines and the length of pages.
+// checkWithoutVale checks the strings, the comments that Vale cannot read, the width of lines and
+// the length of pages.
 func checkWithoutVale(dir string, files []string) (findings []finding, err error) {
 	rules, err := loadRules(filepath.Join(dir, rulesDir))
 	if err != nil {

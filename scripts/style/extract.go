@@ -128,7 +128,7 @@ type scanner struct {
 	notes []text // comments
 }
 
-// step skips one comment, string or byte.
+// step scans one comment, string or byte.
 func (s *scanner) step() {
 	rest := s.src[s.pos:]
 	switch {
@@ -161,7 +161,7 @@ func (s *scanner) skipTo(end string, from int) {
 	}
 }
 
-// quoted skips a string with escapes. The substitutions of a template are scanned like any source.
+// quoted scans a string with escapes. The substitutions of a template are scanned like any source.
 func (s *scanner) quoted() {
 	from, quote := s.pos, s.src[s.pos]
 	var b strings.Builder

@@ -68,7 +68,7 @@ func loadRule(file string) (r rule, err error) {
 	return r, err
 }
 
-// split returns the keys and values of swap, sorted by key.
+// split returns the keys and values of swap, longest key first.
 func split(swap map[string]string) (keys, values []string) {
 	for k := range swap {
 		keys = append(keys, k)

@@ -151,7 +151,8 @@ func counted(items []diagnostic) string {
 	return strings.Join(parts, ", ")
 }
 
-// workspaceDiagnostics returns the diagnostics of all files from all sources.
+// workspaceDiagnostics returns the diagnostics that the editor shows for the workspace or, if there
+// are none, those of the daemon's own servers.
 func (h *Hub) workspaceDiagnostics(ctx context.Context, r *render) (*tool.Result, error) {
 	all, a, _, err := h.editorAll(ctx, Settle{Timeout: diagnosticsWait})
 	if err == nil && len(all) > 0 {

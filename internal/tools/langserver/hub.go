@@ -172,8 +172,9 @@ func (h *Hub) configFor(path string) (Config, error) {
 	)
 }
 
-// serverFor returns the server for a file. It starts the server if necessary and if start is true.
-// It returns nil without an error if the server does not run and may not be started.
+// serverFor returns the server for a file. It starts the server if necessary, provided that start
+// is true or the user's settings name the server. If the server does not run and may not be
+// started, the result is nil without an error.
 func (h *Hub) serverFor(ctx context.Context, path string, start bool) (*server, error) {
 	c, err := h.configFor(path)
 	if err != nil {

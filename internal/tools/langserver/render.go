@@ -142,7 +142,7 @@ func (r *render) result(format string, a ...any) *tool.Result {
 	return res
 }
 
-// about formats the answer to an operation about a position.
+// about formats the answer to an operation at a position.
 func (r *render) about(op string, at place, a answer) *tool.Result {
 	enc := r.h.opt.Workspace.Encoding()
 	where, line := r.at(at.file.Ref.URI, at.position(enc), enc)

@@ -15,8 +15,8 @@ const (
 	// server that hangs therefore delays the others only for this time.
 	startShare = 500 * time.Millisecond
 	// startPause is how long new servers wait for a prompt that arrives together with their
-	// session, because the prompt's request to the model has priority. Servers also do not start
-	// for this long after the request was sent, until the answer begins.
+	// session, because the prompt's request to the model has priority. After the request has been
+	// sent, they wait for the same time again, so that they do not delay the answer.
 	startPause = 50 * time.Millisecond
 	// pauseLimit limits a pause that prompts keep extending. Without it, many busy sessions would
 	// extend the pause forever.
@@ -38,8 +38,8 @@ type gate struct {
 	waiting  []chan struct{} // closed when any task may start
 }
 
-// enter waits until a server may start. It returns false if ctx ended first. The caller must call
-// leave.
+// enter waits until a server may start. It returns false if ctx ended first. After a true result,
+// the caller must call leave.
 func (g *gate) enter(ctx context.Context) bool {
 	turn := make(chan struct{})
 	g.mu.Lock()

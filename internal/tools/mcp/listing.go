@@ -53,8 +53,8 @@ func (s *server) listed(ctx context.Context, session *sdk.ClientSession, tools [
 	return nil
 }
 
-// changed lists the tools again, one listing at a time, so that an older answer never replaces a
-// newer one.
+// changed lists the tools again in the background. Only one listing runs at a time, so an older
+// answer never replaces a newer one.
 func (s *server) changed(in connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *server) allow(allowed func(tool string) bool) {
 	s.offer()
 }
 
-// offer offers the allowed tools. The caller holds mu.
+// offer sets offered to the tools that the settings allow. The caller holds mu.
 func (s *server) offer() {
 	s.offered = nil
 	for _, t := range s.tools {

@@ -87,7 +87,8 @@ func (s *server) same(c Config) bool {
 }
 
 // keep runs the server until ctx ends. It restarts the server each time it ends, with increasing
-// pauses. It gives up after maxStarts if the server never stays up.
+// pauses. It gives up after maxStarts if the server never stays up, and immediately after an error
+// of type hopeless.
 func (s *server) keep(ctx context.Context) {
 	defer s.settle()
 	again := &backoff.ExponentialBackOff{
@@ -205,8 +206,8 @@ func (s *server) serve(ctx context.Context, started func()) error {
 	return s.explain(ctx, proc, err)
 }
 
-// explain adds the server's stderr output to an error. It also explains a timeout and an
-// unreachable server.
+// explain adds the server's stderr output to an error. It also explains a timeout, an unreachable
+// server, and a server that answers 401.
 func (s *server) explain(ctx context.Context, proc *shell.Process, err error) error {
 	if s.unauthorized.Load() {
 		return &hopeless{

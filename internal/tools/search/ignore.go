@@ -244,8 +244,8 @@ func readRules(base, file string) *rules {
 	return parseRules(base, string(text))
 }
 
-// parentIgnores loads the ignore files of the folders above dir, beginning with the topmost folder
-// whose files apply.
+// parentIgnores loads the ignore files of the folders above dir, beginning at the root of the file
+// system.
 func parentIgnores(dir, global string) *ignores {
 	var above []string
 	for d := filepath.ToSlash(filepath.Dir(filepath.FromSlash(dir))); ; {

@@ -66,7 +66,8 @@ func (x *Index) Close() {
 	x.wg.Wait()
 }
 
-// snapshot returns the known folders after waiting briefly for changes.
+// snapshot returns the known folders. It waits until the index has been built, and only briefly for
+// later changes.
 func (x *Index) snapshot(ctx context.Context) []*node {
 	done := x.refresh()
 	x.mu.Lock()
@@ -88,8 +89,8 @@ func (x *Index) snapshot(ctx context.Context) []*node {
 	return x.flat
 }
 
-// refresh looks for changes unless another goroutine is already doing so. The returned channel is
-// closed when the refresh is done.
+// refresh looks for changes in the background, once a refresh that is already running has ended.
+// The returned channel is closed when the refresh is done.
 func (x *Index) refresh() <-chan struct{} {
 	done := make(chan struct{})
 	select {

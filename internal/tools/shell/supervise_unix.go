@@ -237,8 +237,8 @@ func freeStdio() {
 	}
 }
 
-// wait collects every process below the supervisor until the last one has ended. It may wait for
-// any child, because this process starts no other children.
+// wait reaps every process below the supervisor until the last one has ended. It may reap any
+// child, because this process starts no other children.
 func (s *supervisor) wait() {
 	if s.box != nil {
 		if code, ok := s.box.Wait(); ok {

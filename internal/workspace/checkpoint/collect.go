@@ -46,7 +46,7 @@ type storedRecord struct {
 }
 
 // Collect removes checkpoints that are too old or exceed the space, and contents that no checkpoint
-// refers to. It runs in parallel with the first edit, and whenever the limits become tighter.
+// refers to. It runs in parallel with the first edit, and whenever the limits change after that.
 func (l *Log) Collect(now time.Time) {
 	if l.opt.StateDir == "" {
 		return

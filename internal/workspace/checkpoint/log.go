@@ -118,7 +118,8 @@ type sessionLog struct {
 // NewLog returns a Log. A Log need not be closed, because the owner of Go waits for its goroutines.
 func NewLog(opt Options) *Log { return &Log{opt: opt, sessions: map[string]*sessionLog{}} }
 
-// session loads a session's checkpoints. The caller holds mu.
+// session returns a session's checkpoints. It loads them when they are first needed. The caller
+// holds mu.
 func (l *Log) session(id string) *sessionLog {
 	if s := l.sessions[id]; s != nil {
 		return s
@@ -152,7 +153,7 @@ type Turn struct {
 }
 
 // current returns the checkpoint for a step. This is the newest checkpoint if it belongs to this
-// turn. The caller holds mu.
+// turn, and otherwise a new one. The caller holds mu.
 func (l *Log) current(t Turn) *record {
 	s := l.session(t.Session)
 	restore := t.Restore != ""
@@ -255,7 +256,8 @@ func (cp *record) view() Checkpoint {
 	return v
 }
 
-// find returns a checkpoint and its index in its session's list. The caller holds mu.
+// find returns the session that contains a checkpoint, and the checkpoint's index in the session's
+// list, or -1. The caller holds mu.
 func (l *Log) find(id string) (*sessionLog, int) {
 	for _, s := range l.sessions {
 		if i := slices.IndexFunc(s.list, func(cp *record) bool { return cp.ID == id }); i >= 0 {

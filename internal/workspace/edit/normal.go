@@ -80,7 +80,7 @@ const trailing = " \t\f\v"
 
 func trimEnd(s []byte) []byte { return bytes.TrimRight(s, trailing) }
 
-// fold appends one line. It works rune by rune only if the line is not ASCII.
+// fold appends one line. It decodes only the characters that are not ASCII.
 func (n *normal) fold(s []byte, offset int) {
 	for i := 0; i < len(s); {
 		if s[i] < utf8.RuneSelf {

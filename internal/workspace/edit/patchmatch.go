@@ -164,7 +164,8 @@ type variant struct {
 	newLen int
 }
 
-// locate runs the tiers and returns the only match that remains.
+// locate runs the tiers in order. At the first tier with a match, it returns the match that pick
+// selects.
 func (pm *patchMatcher) locate(i int, h patch.Hunk) (variant, int, error) {
 	scopes, err := pm.scopes(i, h)
 	if err != nil {

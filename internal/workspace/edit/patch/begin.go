@@ -33,8 +33,8 @@ type beginParser struct {
 	indent string // indent of the first file header; all headers have the same
 }
 
-// parseBegin skips the text around the patch. If the end marker is missing, the patch was cut off,
-// and the part that arrived must not be applied alone.
+// parseBegin reads a patch in the "*** Begin Patch" format and skips the text around it. If the end
+// marker is missing, the patch was cut off, and the part that arrived must not be applied alone.
 func parseBegin(lines []string) ([]File, error) {
 	p := &beginParser{lines: outdented(lines)}
 	lines = p.lines
