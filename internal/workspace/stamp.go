@@ -28,9 +28,9 @@ func (w *Workspace) CheckStamp(sessionID string, f *File, whole bool) (note stri
 // emptyHash is the hash of an empty file, which every session knows completely.
 var emptyHash = HashOf(nil)
 
-// stampOwn updates the read records with the text that a session's own proposal left in the files,
-// after the model received it. Later changes to the files are not in the record. The caller holds
-// mu.
+// stampOwn is called when the model is informed about a session's own proposal. It records that the
+// session knows the text that the proposal left in the files. Later changes to the files are not in
+// the record. The caller holds mu.
 func (w *Workspace) stampOwn(p *proposal) {
 	for _, c := range p.changes {
 		if c.left == nil || c.op == Delete {

@@ -1,6 +1,7 @@
 // Command typecheck checks the types of all packages of the module, except tests, for every system
 // for which a release is built. It reads everything from source and generates no code, so it takes
-// a fraction of the time of six cold builds. The release itself builds for all of these systems.
+// a fraction of the time that complete builds for all systems take. The release itself builds for
+// all of these systems.
 package main
 
 import (

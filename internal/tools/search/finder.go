@@ -74,7 +74,8 @@ func (f *finder) index(text []byte) int {
 	return -1
 }
 
-// After this many false hits, finder assumes that the two bytes are not rare in this text.
+// After manyMisses false hits, plus one for every bytesPerMiss bytes searched, finder assumes that
+// the two bytes are not rare in this text.
 const (
 	manyMisses   = 64
 	bytesPerMiss = 12

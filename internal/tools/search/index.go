@@ -19,8 +19,9 @@ const (
 )
 
 // Index finds files below a root by a few letters of their names. The first query builds the index.
-// Each later query finds the folders that have changed since, and reads only those. It waits for
-// this only briefly. An Index is safe for concurrent use. The caller must close it.
+// Each later query starts an update, which finds the folders that have changed and reads only
+// those. The query waits only briefly for the update. An Index is safe for concurrent use. The
+// caller must close it.
 type Index struct {
 	root  string
 	opt   Options

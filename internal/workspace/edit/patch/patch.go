@@ -81,8 +81,8 @@ func ParseFor(path, text string) ([]File, error) {
 	return files, nil
 }
 
-// sameFile reports whether two paths can mean the same file. One of them may omit leading folders
-// of the other.
+// sameFile reports whether two paths can mean the same file. They can if they are equal, or if one
+// lacks only leading folders of the other.
 func sameFile(a, b string) bool {
 	a, b = filepath.ToSlash(filepath.Clean(a)), filepath.ToSlash(filepath.Clean(b))
 	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a)
