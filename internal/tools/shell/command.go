@@ -12,7 +12,7 @@ import (
 
 // Limits and defaults of a command.
 const (
-	// Grace is the time between SIGTERM and SIGKILL.
+	// Grace is the time between SIGTERM and SIGKILL (protocol 3.3).
 	Grace = 1500 * time.Millisecond
 	// defaultHead and defaultTail limit the output that is kept in memory.
 	defaultHead = 32 << 10
