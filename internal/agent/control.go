@@ -214,7 +214,7 @@ func stampClient(m *message.Message, id string, d Disposition) {
 }
 
 // Steer delivers a message to the running turn, after the running tool or at the next boundary. The
-// rules are in section 3.2 of docs/reference/protocol/turns.md.
+// rules are in protocol 3.2 (docs/reference/protocol/turns.md).
 func (s *Session) Steer(r SteerRequest) (SteerOutcome, error) {
 	if len(r.Content) == 0 {
 		return SteerOutcome{}, ErrEmptyPrompt

@@ -161,7 +161,7 @@ const (
 	DeliverNote     Delivery = "note"
 )
 
-// Turn is a turn's summary (section 9.3 of docs/reference/protocol/types.md).
+// Turn is a turn's summary (protocol 9.3, in docs/reference/protocol/types.md).
 type Turn struct {
 	TurnID     string        `json:"turnId"`
 	Status     string        `json:"status"` // completed, aborted, failed, running

@@ -8,7 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Item is one part of a turn that a client shows (section 9.5 of docs/reference/protocol/types.md).
+// Item is one part of a turn that a client shows (protocol 9.5, in
+// docs/reference/protocol/types.md).
 type Item struct {
 	ID        string
 	Type      ItemType

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind is the class of a failed model call, as on the wire (section 9.3 of
+// Kind is the class of a failed model call, as on the wire (protocol 9.3, in
 // docs/reference/protocol/types.md).
 type Kind string
 

@@ -38,7 +38,7 @@ type Scheduled interface {
 	Run()
 }
 
-// Schedule decides when the calls of one reply run (section 6.2 of
+// Schedule decides when the calls of one reply run (protocol 6.2, in
 // docs/reference/protocol/proposals.md). Consecutive calls that only read run together. Edits of
 // different files wait for the user together. Edits of the same file run one after the other. A
 // read between edits waits for earlier edits of its files, and later edits of these files wait for
