@@ -115,8 +115,8 @@ func TestLockfilesAreWhole(t *testing.T) {
 	}
 }
 
-// finds reports whether Node.js would resolve the package name from the folder at. Node.js searches
-// the node_modules folder in that folder and then those in its parent folders.
+// finds reports whether Node.js would find a package from a given folder. Node.js searches the
+// node_modules folder in that folder and then those in its parent folders.
 func (l lockfile) finds(at, name string) bool {
 	for {
 		if _, ok := l.Packages[strings.TrimPrefix(at+"/node_modules/"+name, "/")]; ok || at == "" {

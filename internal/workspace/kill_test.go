@@ -23,7 +23,7 @@ const (
 )
 
 // killHere runs in the daemon process. It makes a proposal with a policy, decides it, and is killed
-// at the step that the environment names.
+// at the step that an environment variable names.
 func killHere() {
 	at, dir := os.Getenv(killEnv), os.Getenv("WORKSPACE_TEST_DIR")
 	if at == "" {

@@ -37,7 +37,8 @@ const (
 	n    = 7 // one sentence for each word or phrase that a rule names
 )
 
-// planted contains files that have bad in places that users or readers see, and good next to it.
+// planted contains files with the text of bad in places that users or readers see, and the text of
+// good next to it.
 var planted = map[string]string{
 	"a.md": "# Title\n\n" + bad + "\n\n" + good + "\n\n`" + bad + "`\n\n```\n" + bad + "\n```\n",
 	"cmd/a.go": "// Package a is fine. " + good + "\npackage a\n\n// F is bad. " + bad +
@@ -72,7 +73,7 @@ var ok = "` + good + `"
 	"editors/neovim/doc/agent_lsp.txt": good + "\n" + bad + "\n",
 }
 
-// The check finds bad in every place in planted, and accepts good.
+// The check finds the text of bad in each file of planted, and accepts the text of good.
 func TestPlantedSentences(t *testing.T) {
 	if _, err := findVale(); err != nil {
 		t.Skip(err)

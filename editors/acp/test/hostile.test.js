@@ -219,7 +219,7 @@ test('a killed agent leaves a session that can be loaded', async (t) => {
   await c.exited;
   const next = await connect(t, w, { permission: () => 'accept' });
   await next.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
-  // The pending edit is still pending, and its question is asked again.
+  // The edit is still pending, and the user is asked about it again.
   await next.until('the question', () => next.asked.length);
   await next.until('the edit', () => w.read('a.txt') === 'b\n');
 });

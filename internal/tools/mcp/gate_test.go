@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// starters simulates servers that wait at a gate. in is the list of the admitted servers, in the
-// order of admission.
+// starters simulates servers that wait at a gate. The names of the servers that the gate admits are
+// appended to in.
 type starters struct {
 	g    gate
 	in   []string

@@ -59,8 +59,8 @@ func readEveryday(t *testing.T) (project map[string]string, tasks []*task) {
 	return project, tasks
 }
 
-// block returns the lines after the line at, up to the next line "end". It also returns the index
-// of that "end" line.
+// block returns the lines between the line with the index at and the next line "end". It also
+// returns the index of the "end" line.
 func block(lines []string, at int) (string, int) {
 	end := at + 1
 	for lines[end] != "end" {

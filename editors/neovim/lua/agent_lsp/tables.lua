@@ -5,7 +5,7 @@ local M = {}
 --- The minimum width to which a column is reduced if the table does not fit.
 local min_width = 6
 
---- Patterns of links, emphasis and escapes, each with its visible text.
+--- Patterns of links, emphasis and escapes. Each pattern captures the visible text.
 local marks = {
   '!?%[(.-)%]%(.-%)',
   '%*%*(.-)%*%*',
