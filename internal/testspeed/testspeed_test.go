@@ -25,8 +25,9 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// The in-memory folder is removed at the end with all its content. If the user has set TMPDIR, it
-// stays unchanged. If not enough memory is available, no variable is set and no folder is removed.
+// The in-memory folder is removed at the end with all its content. If the user has set TMPDIR,
+// the variable stays unchanged. If not enough memory is available, no variable is set and no folder
+// is removed.
 func TestInMemory(t *testing.T) {
 	t.Setenv("TMPDIR", "/somewhere")
 	InMemory()()

@@ -225,8 +225,8 @@ func TestNoFolderOpen(t *testing.T) {
 }
 
 // A folder that contains the home folder becomes a root only after it is allowed, however the
-// client spells it. Until then, documents that the editor opens in it can be used, and so can the
-// other folders.
+// client spells its path. Until then, documents that the editor opens in it can be used, and so can
+// the other folders.
 func TestWideFoldersAreHeldBack(t *testing.T) {
 	around := realDir(t)
 	home, project := filepath.Join(around, "home"), filepath.Join(around, "project")

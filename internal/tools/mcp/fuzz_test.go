@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// FuzzLines checks that those lines of a server's output that are JSON objects or arrays, and only
-// those, arrive complete and in order.
+// FuzzLines checks that exactly the lines of a server's output that are JSON objects or arrays
+// arrive, complete and in order.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("Welcome!\n{\"a\":1}\r\n\n  [2]\n{broken\n{\"b\":\"\\n\"}"), uint8(3))
 	f.Add([]byte("{}\n{}\n"), uint8(1))
