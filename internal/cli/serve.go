@@ -26,7 +26,7 @@ func (f *serveFlags) register(flags *pflag.FlagSet, env []string) {
 	flags.StringVar(&f.stateDir, "state-dir", "",
 		"store sessions, checkpoints and grants in this folder")
 	flags.BoolVar(&f.wholeFolder, "whole-folder", false,
-		"allow all of the home folder or / as the workspace without asking")
+		"allow the home folder or / as the workspace without asking")
 }
 
 // sayWhoSpeaks explains to a user who started the daemon manually that the daemon waits for a

@@ -41,7 +41,7 @@ type Config struct {
 	Retry           *Retry              `json:"retry,omitzero" doc:"When to retry a failed model call."`
 	Repair          *Repair             `json:"repair,omitzero" doc:"Repair of malformed model output."`
 	SteeringMode    string              `json:"steeringMode,omitzero" enum:"all,oneAtATime" default:"\"all\"" doc:"Whether pending steering messages are delivered together or one at a time."`
-	FollowUpMode    string              `json:"followUpMode,omitzero" enum:"all,oneAtATime" default:"\"oneAtATime\"" doc:"Whether queued prompts start one turn together or one turn each."`
+	FollowUpMode    string              `json:"followUpMode,omitzero" enum:"all,oneAtATime" default:"\"oneAtATime\"" doc:"Whether all queued prompts start one turn together, or each prompt starts its own turn."`
 	MaxQueue        int                 `json:"maxQueue,omitzero" default:"100" min:"1" doc:"Maximum number of queued messages in one session."`
 	Context         *Context            `json:"context,omitzero" doc:"How a long history is reduced to fit the model's context window."`
 	Memory          *Memory             `json:"memory,omitzero" doc:"What the agent remembers between sessions."`
@@ -182,7 +182,7 @@ type Repair struct {
 
 // Context configures how a long history is reduced to fit the context window.
 type Context struct {
-	Window   int      `json:"window,omitzero" doc:"Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: never reduce the history."`
+	Window   int      `json:"window,omitzero" doc:"Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: reduce the history only after the provider refuses a request as too long."`
 	Reserve  int      `json:"reserve,omitzero" min:"0" doc:"Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window."`
 	Trigger  float64  `json:"trigger,omitzero" default:"0.85" min:"0" max:"1" doc:"Fraction of the window above which the history is reduced."`
 	Target   float64  `json:"target,omitzero" default:"0.6" min:"0" max:"1" doc:"Fraction of the window to which the history is reduced."`
@@ -273,7 +273,7 @@ type Subagents struct {
 
 // Check is a command that runs after edits.
 type Check struct {
-	Command   string   `json:"command,omitzero" doc:"Command line that the shell runs in the workspace root. ${files} is replaced by the changed files."`
+	Command   string   `json:"command,omitzero" doc:"Command line that the shell runs in the workspace root after an edit. ${files} is replaced by the changed files."`
 	Files     []string `json:"files,omitzero" doc:"Globs of the files whose changes trigger the command. Default: all files."`
 	TimeoutMs int      `json:"timeoutMs,omitzero" default:"60000" min:"1" doc:"Time limit in milliseconds."`
 }

@@ -198,7 +198,7 @@ func (e *Engine) options(req *tool.ApprovalRequest, v verdict) []Option {
 	opts := []Option{{ID: "allow_once", Name: "Allow once", Kind: AllowOnce}}
 	patterns, whole := patternsFor(req, v)
 	if pattern := showPatterns(ruleTool(req), patterns); pattern != "" && !e.ruled(req) {
-		opts = append(opts, Option{ID: "allow_session", Name: "Allow in this session",
+		opts = append(opts, Option{ID: "allow_session", Name: "Allow for this session",
 			Kind: AllowSession, Pattern: pattern})
 		if !whole {
 			opts = append(opts, Option{ID: "allow_always", Name: "Always allow in this workspace",

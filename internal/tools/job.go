@@ -137,13 +137,13 @@ func (e *sessionEnv) job(ctx context.Context, call *tool.Call, a jobArgs) (*tool
 		a.Action = "read"
 	}
 	if a.ID != "" && a.ID != allJobs && !e.ownJob(e.owner(), a.ID) {
-		return nil, fmt.Errorf("there is no job %s in this session; use action list", a.ID)
+		return nil, fmt.Errorf("there is no job %s in this session; the action \"list\" shows the jobs", a.ID)
 	}
 	switch {
 	case a.Action == "" || a.Action == "list":
 		return listJobs(e.Jobs.List(e.owner())), nil
 	case a.ID == "":
-		return nil, errors.New("send the id of a job; action list shows the ids")
+		return nil, errors.New("send the id of a job; the action \"list\" shows the ids")
 	case a.Action == "read":
 		return e.readJob(ctx, a)
 	case a.Action == "kill" && a.ID == allJobs:

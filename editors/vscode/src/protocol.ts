@@ -79,7 +79,7 @@ export interface Catalog {
 
 /** Check is a command that runs after edits. */
 export interface Check {
-  /** Command line that the shell runs in the workspace root. ${files} is replaced by the changed files. */
+  /** Command line that the shell runs in the workspace root after an edit. ${files} is replaced by the changed files. */
   command?: string;
   /** Globs of the files whose changes trigger the command. Default: all files. */
   files?: Array<string>;
@@ -251,7 +251,7 @@ export interface Config {
   repair?: Repair;
   /** Whether pending steering messages are delivered together or one at a time. */
   steeringMode?: "all" | "oneAtATime";
-  /** Whether queued prompts start one turn together or one turn each. */
+  /** Whether all queued prompts start one turn together, or each prompt starts its own turn. */
   followUpMode?: "all" | "oneAtATime";
   /** Maximum number of queued messages in one session. */
   maxQueue?: number;
@@ -309,7 +309,7 @@ export interface ContentBlock {
 
 /** Context configures how a long history is reduced to fit the context window. */
 export interface Context {
-  /** Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: never reduce the history. */
+  /** Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: reduce the history only after the provider refuses a request as too long. */
   window?: number;
   /** Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window. */
   reserve?: number;
@@ -1493,7 +1493,7 @@ export interface WebSearch {
   headers?: Record<string, string>;
 }
 
-/** What a client may call. */
+/** Requests that a client may send. */
 export interface Requests {
   "agent/session/new": { params: SessionNewParams; result: SessionNewResult };
   "agent/session/list": { params: SessionListParams; result: SessionListResult };
@@ -1537,7 +1537,7 @@ export interface Requests {
   "agent/files/search": { params: FilesSearchParams; result: FilesSearchResult };
 }
 
-/** What the server sends. */
+/** Notifications that the server sends. */
 export interface Notifications {
   "agent/session/updated": SessionUpdated;
   "agent/turn/started": TurnStarted;
@@ -1554,7 +1554,7 @@ export interface Notifications {
   "agent/request/resolved": RequestResolved;
 }
 
-/** What the server may ask. */
+/** Requests that the server may send. */
 export interface ServerRequests {
   "agent/requestPermission": { params: RequestPermissionParams; result: RequestPermissionResult };
   "agent/ask": { params: AskParams; result: AskResult };

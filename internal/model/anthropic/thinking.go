@@ -92,7 +92,8 @@ func (c *call) thinking(limit int) thinks {
 	case g.major == 3 && g.minor < 7:
 		c.LastingNotice(c.Model + " does not support thinking, so the level is not sent")
 	case c.begunWithout():
-		c.Notice("thinking is off until the turn ends because the turn began without thinking by " + c.Model)
+		c.Notice("thinking is off until the turn ends, because " + c.Model +
+			" began the turn without thinking")
 	default:
 		if t.budget = c.budget(limit); t.budget == 0 {
 			c.Notice("thinking is off: sampling.maxTokens leaves no room for it")

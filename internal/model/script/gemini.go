@@ -148,7 +148,7 @@ func (r *geminiRequest) check() error {
 	for _, t := range r.Tools {
 		for _, f := range t.Functions {
 			if !toolName().MatchString(f.Name) || len(f.Schema) > 0 && !isObject(string(f.Schema)) {
-				return invalid("function_declarations: %q has no allowed name or schema", f.Name)
+				return invalid("function_declarations: the name or the schema of %q is not allowed", f.Name)
 			}
 		}
 	}

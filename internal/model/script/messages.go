@@ -234,7 +234,7 @@ func (r *messagesRequest) checkTools() (marks int, err error) {
 	deferred := map[string]bool{}
 	for _, t := range r.Tools {
 		if marks += set(t.Cache); !isObject(string(t.Schema)) || !toolName().MatchString(t.Name) {
-			return 0, invalid("tools: %q has no name or schema that is allowed", t.Name)
+			return 0, invalid("tools: the name or the schema of %q is not allowed", t.Name)
 		}
 		if deferred[t.Name] = t.Defer; t.Defer && len(t.Cache) > 0 {
 			return 0, invalid(

@@ -199,7 +199,7 @@ func optionTitle(o policy.Option, several bool) string {
 	case policy.AllowOnce:
 		return "Allow" + all
 	case policy.AllowSession:
-		return "Allow" + all + " in this session"
+		return "Allow" + all + " for this session"
 	case policy.AllowAlways:
 		return "Allow" + all + " always"
 	case policy.RejectAlways:

@@ -103,9 +103,9 @@ func (s *Schema) TypeScript() string {
 	for _, t := range []struct {
 		name, doc string
 		rows      []method
-	}{{"Requests", "What a client may call.", requests},
-		{"Notifications", "What the server sends.", notifications},
-		{"ServerRequests", "What the server may ask.", serverRequests}} {
+	}{{"Requests", "Requests that a client may send.", requests},
+		{"Notifications", "Notifications that the server sends.", notifications},
+		{"ServerRequests", "Requests that the server may send.", serverRequests}} {
 		fmt.Fprintf(&b, "\n/** %s */\nexport interface %s {\n", t.doc, t.name)
 		for _, m := range t.rows {
 			if m.result == "" {

@@ -394,7 +394,7 @@ func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 			return session, nil
 		case over:
 			return nil, fmt.Errorf(
-				"the MCP server %s is down and not started again: %w; continue without it",
+				"the MCP server %s is down and will not be restarted: %w; continue without it",
 				s.conf.Name,
 				err,
 			)
@@ -411,7 +411,7 @@ func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 				)
 			}
 			return nil, fmt.Errorf(
-				"the MCP server %s is down: %w; it is started again, so try later or continue without it",
+				"the MCP server %s is down: %w; it is being restarted, so try again later or continue without it",
 				s.conf.Name,
 				err,
 			)

@@ -102,7 +102,7 @@ func heldBack(what string, held []Root) error {
 	for i, r := range held {
 		names[i] = r.path
 	}
-	return fmt.Errorf("resolving %s: %w: the user has not allowed that all of %s is the workspace, "+
+	return fmt.Errorf("resolving %s: %w: the user has not allowed %s as the workspace, "+
 		"so only documents open in the editor can be used there, by their full path", what,
 		ErrOutside, strings.Join(names, " and "))
 }

@@ -58,7 +58,7 @@
 
 --- Check is a command that runs after edits.
 ---@class agent_lsp.Check
----@field command? string Command line that the shell runs in the workspace root. ${files} is replaced by the changed files.
+---@field command? string Command line that the shell runs in the workspace root after an edit. ${files} is replaced by the changed files.
 ---@field files? string[] Globs of the files whose changes trigger the command. Default: all files.
 ---@field timeoutMs? number Time limit in milliseconds.
 
@@ -174,7 +174,7 @@
 ---@field retry? agent_lsp.Retry When to retry a failed model call.
 ---@field repair? agent_lsp.Repair Repair of malformed model output.
 ---@field steeringMode? "all"|"oneAtATime" Whether pending steering messages are delivered together or one at a time.
----@field followUpMode? "all"|"oneAtATime" Whether queued prompts start one turn together or one turn each.
+---@field followUpMode? "all"|"oneAtATime" Whether all queued prompts start one turn together, or each prompt starts its own turn.
 ---@field maxQueue? number Maximum number of queued messages in one session.
 ---@field context? agent_lsp.Context How a long history is reduced to fit the model's context window.
 ---@field memory? agent_lsp.Memory What the agent remembers between sessions.
@@ -209,7 +209,7 @@
 
 --- Context configures how a long history is reduced to fit the context window.
 ---@class agent_lsp.Context
----@field window? number Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: never reduce the history.
+---@field window? number Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: reduce the history only after the provider refuses a request as too long.
 ---@field reserve? number Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window.
 ---@field trigger? number Fraction of the window above which the history is reduced.
 ---@field target? number Fraction of the window to which the history is reduced.

@@ -194,7 +194,7 @@ H.case('every choice that outlives the question says which commands it covers', 
   local entry = request()
   H.equal((require('agent_lsp.permission').choices(entry)), {
     'Allow once',
-    'Allow in this session  (rule: bash(go test *))',
+    'Allow for this session  (rule: bash(go test *))',
     'Always allow in this workspace  (rule: bash(go test *))',
     'Reject',
     'Always reject in this workspace  (exactly this command)',
