@@ -61,7 +61,7 @@ const cachedHead = `
 ## Prompt cache
 
 The table shows a turn of %d requests over Anthropic's Messages API, with a mock server that bills
-by cached prefix. It was measured at
+according to the cached prefix. The figures were measured at
 %s on %s.
 
 | |`

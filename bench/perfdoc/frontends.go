@@ -87,12 +87,12 @@ func (p frontEndPair) costs(r *row) []float64 {
 const bothHead = `
 ## Both front ends
 
-LSP and ACP were compared in %d more runs without the rivals, the last at
-%s. The figures are medians over the runs. The cost is the ratio of the ACP
-figure to the LSP figure: the median over the runs, with the minimum and the maximum in parentheses.
-For times, the two front ends ran alternately, prompt by prompt, in pairs of new processes. A p99 is
-the median over the streams or groups. Its cost is the median over all consecutive pairs, with the
-quartiles in parentheses.
+LSP and ACP were compared in %d more runs without the other agents. The last run was measured at
+%s. The figures are medians over the runs. The column "ACP's cost" contains
+the ratio of the ACP figure to the LSP figure: the median over the runs, with the minimum and the
+maximum in parentheses. For times, the two front ends ran alternately, prompt by prompt, in pairs of
+new processes. A p99 figure is the median over the streams or groups. For a p99 figure, the ratio is
+the median over all consecutive pairs, with the quartiles in parentheses.
 
 | | LSP | ACP | ACP's cost |
 |---|---:|---:|---:|

@@ -426,7 +426,8 @@ page; do not edit it by hand. All agents use the same scripted model server on l
 benchmark starts each agent as an editor would, in a separate network namespace. Times are medians
 in milliseconds. Memory is the total for the whole process tree. Quote ratios instead of times: both
 figures in a ratio come from the same run on the same machine. ` + "`refdaemon`" + ` is not an agent, because
-it has no history on disk and only two tools. It shows the minimum cost of Go and the protocol.
+it has no history on disk and only two tools. Its figures show the minimum cost of Go and the
+protocol.
 ` + "`agentlsp-acp`" + ` is agent-lsp with the Agent Client Protocol.
 
 `
@@ -436,25 +437,25 @@ const tail = `
 
 | command | what it does |
 |---|---|
-| ` + "`make bench-peers`" + ` | writes this page; ` + "`INSTALL=1`" + ` first installs the rivals from npm; ` + "`ONLY=agentlsp,refdaemon`" + ` measures without the rivals |
+| ` + "`make bench-peers`" + ` | writes this page; ` + "`INSTALL=1`" + ` first installs the other agents from npm; ` + "`ONLY=agentlsp,refdaemon`" + ` measures without the other agents |
 | ` + "`make bench`" + ` | runs agent-lsp's own benchmarks, each named after the figure that it measures |
 | ` + "`make soak`" + ` | plots the daemon's resources while 20 sessions run at full speed |
 
 ## Where the time goes
 
 - **Start.** The daemon starts the Go runtime, reads the settings files and requests one model list,
-  without waiting for the list. It does not open a session, an index or a server before the first
-  prompt.
+  without waiting for the list. The daemon does not open a session, an index or a server before the
+  first prompt.
 - **Delta.** A delta is read from the model's connection, decoded, put into a buffer, and written by
   a single writer. If the writer is busy, deltas are merged instead of queued.
-- **Tool round with an effect.** The assistant's message is on disk before the tool runs, which
-  takes one ` + "`fsync`" + `. Read-only tools do not wait for the ` + "`fsync`" + `.
+- **Tool round with an effect.** The assistant's message is synced to disk before the tool runs,
+  which takes one ` + "`fsync`" + `. Read-only tools do not wait for the ` + "`fsync`" + `.
 - **Shell command.** A supervisor ends every descendant of a command. One supervisor runs many
-  commands, so only the first round includes starting it.
+  commands, so only the first round includes the start of the supervisor.
 - **Sandboxed command.** The sandbox for the next command is prepared while the model is thinking.
   In this row, the model waits 100 ms before each reply, for every program. The benchmark checks
-  that a command can write in the workspace and not outside it. Rivals without their own sandbox on
-  Linux have no figure.
+  that a command can write in the workspace and not outside it. Agents without their own sandbox
+  on Linux have no figure.
 - **Request.** Only messages that are new since the last request are encoded. The stored encodings
   of all other messages are written without a copy.
 `
