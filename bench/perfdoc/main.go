@@ -427,8 +427,7 @@ benchmark starts each agent as an editor would, in a separate network namespace.
 in milliseconds. Memory is the total for the whole process tree. Quote ratios instead of times: both
 figures in a ratio come from the same run on the same machine. ` + "`refdaemon`" + ` is not an agent, because
 it has no history on disk and only two tools. Its figures show the minimum cost of Go and the
-protocol.
-` + "`agentlsp-acp`" + ` is agent-lsp with the Agent Client Protocol.
+protocol. ` + "`agentlsp-acp`" + ` is agent-lsp with the Agent Client Protocol.
 
 `
 
