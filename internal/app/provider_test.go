@@ -234,7 +234,7 @@ func documentedProviders(t *testing.T) map[string][]string {
 			}
 		}
 	}
-	_, azure, ok := strings.Cut(read("docs/reference/configuration.md"), "\nAzure with ")
+	_, azure, ok := strings.Cut(read("docs/reference/configuration.md"), "\nUse Azure with ")
 	if m := snippet.FindStringSubmatch(azure); ok && m != nil {
 		out["Azure"] = []string{m[1]}
 	}

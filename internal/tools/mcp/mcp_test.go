@@ -261,8 +261,8 @@ func TestMCPDocumentedLimits(t *testing.T) {
 	text := strings.Join(strings.Fields(string(page)), " ")
 	words := map[int]string{5: "five"}
 	for _, want := range []string{
-		fmt.Sprintf("They start in the background, %d at a time", maxStarting),
-		fmt.Sprintf("no server starts (for at most %.0f s)", holdLimit.Seconds()),
+		fmt.Sprintf("The servers start in the background, %d at a time", maxStarting),
+		fmt.Sprintf("a server never waits longer than %.0f s for this reason", holdLimit.Seconds()),
 		fmt.Sprintf(
 			"restarted up to %s times, with pauses between %.0f s and %.0f min",
 			words[maxStarts], firstBackoff.Seconds(), maxBackoff.Minutes(),
