@@ -28,6 +28,6 @@ func Numbers() []Number {
 		{"maximum nesting depth of JSON that is repaired", maxDepth},
 		{"maximum number of attempts to find an unused ID for a call", idTries},
 		{"maximum length in bytes of the parameters of a removed terminal control sequence", maxParams},
-		{"maximum length in bytes of a removed terminal string", maxString},
+		{"maximum length in bytes of a removed terminal control string", maxString},
 	}
 }
