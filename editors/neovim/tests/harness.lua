@@ -38,7 +38,7 @@ function H.wait(what, predicate)
   end, 5)
   if not ok then
     error(
-      ('waited in vain for %s\nevents: %s\nnotices: %s\npanel:\n%s'):format(
+      ('timed out while waiting for %s\nevents: %s\nnotices: %s\npanel:\n%s'):format(
         what,
         H.told():sub(-3000),
         vim.inspect(H.notices),
@@ -326,7 +326,7 @@ function H.run()
       vim.v.errmsg = ''
       local ok, err = xpcall(c.fn, debug.traceback)
       if ok and vim.v.errmsg ~= '' then
-        ok, err = false, 'an error on the way: ' .. vim.v.errmsg
+        ok, err = false, 'an error occurred: ' .. vim.v.errmsg
       end
       io.stdout:write(
         ('%s %s (%d ms)\n'):format(ok and 'ok  ' or 'FAIL', c.name, (vim.uv.hrtime() - began) / 1e6)

@@ -114,7 +114,7 @@ local tools = {
   script = {
     {
       reasoning = 'First the tests.\nThen the code.',
-      text = 'I run the tests and look around.',
+      text = 'I will run the tests and look around.',
       toolCalls = {
         call('bash', {
           command = 'for i in 1 2 3 4 5 6; do echo "--- PASS: TestCart/case_$i (0.00s)"; done; echo ok',
@@ -152,7 +152,7 @@ scene('streaming', {
     looked,
     {
       text = '`Total` adds each price **once** and ignores the quantity.\n\n'
-        .. 'I change two things:\n\n- an empty basket costs nothing,\n'
+        .. 'I will change two things:\n\n- an empty basket costs nothing,\n'
         .. '- each price is multiplied by its quantity',
       stall = true,
     },
@@ -223,7 +223,7 @@ scene('quickfix', from(proposed, { ':AgentReview quickfix<CR>', { see = '[modify
 scene('permission', {
   script = {
     {
-      text = 'I clean up.',
+      text = 'I will clean up.',
       toolCalls = {
         call('bash', { command = 'rm -rf build/ && mkdir -p build/out\ncp -r docs build/out' }),
       },
@@ -233,7 +233,7 @@ scene('permission', {
   { see = 'reject and give a reason' },
 })
 scene('permission-select', {
-  script = { { text = 'I clean up.', toolCalls = { call('bash', { command = 'rm -rf build/' }) } } },
+  script = { { text = 'I will clean up.', toolCalls = { call('bash', { command = 'rm -rf build/' }) } } },
   settings = {},
   ':AgentPrompt clean up the build folder<CR>:AgentToggle<CR>',
   { see = ':AgentAnswer opens' },
@@ -332,7 +332,7 @@ scene('plan', {
   settings = trust,
   script = {
     {
-      text = 'I plan it.',
+      text = 'I will make a plan.',
       toolCalls = {
         call('plan', {
           entries = {
@@ -356,14 +356,14 @@ scene('subagent-stopped', {
       text = 'I will ask a sub-agent to find the cause.',
       toolCalls = { call('agent', { agent = 'general', task = 'find out why TestTotal fails' }) },
     },
-    { text = 'I run it.', toolCalls = { call('bash', { command = 'go version; sleep 300' }) } },
-    { text = 'It was stopped, so I look myself.' },
+    { text = 'I will run it.', toolCalls = { call('bash', { command = 'go version; sleep 300' }) } },
+    { text = 'It was stopped, so I will look myself.' },
   },
   ':AgentPrompt why does the test fail?<CR>',
   { see = '│ ● Run go' },
   '<C-w>l',
   '?Run go<CR>x',
-  { see = 'I look myself' },
+  { see = 'I will look myself' },
   status('idle'),
 })
 scene('tools-fold', tools)

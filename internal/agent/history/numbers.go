@@ -34,7 +34,7 @@ func Numbers() []Number {
 		{"`summary`: maximum bytes of an argument in the transcript", transcriptArg},
 		{"`importance`: messages to keep at the start, each with its tool results", importanceHead},
 		{"`importance`: messages to keep at the end", importanceTail},
-		{"recent messages to keep: divisor of the target", recentShare},
+		{"recent messages to keep: the target is divided by this number", recentShare},
 		{"recent messages to keep: minimum number of tokens", recentMin},
 		{"recent messages to keep: maximum number of tokens", recentMax},
 		{"`emergency`: length in characters above which a result is cut", emergencyResult},

@@ -307,7 +307,7 @@ var decorations = []string{"%s", "`%s`", "**%s**", "### %s", "File: %s", "%s:"}
 func (w *writer) blocks(f Format) string {
 	var b strings.Builder
 	if w.n.Prose {
-		b.WriteString("I change the following lines.\n\n")
+		b.WriteString("I will change the following lines.\n\n")
 	}
 	search, replace := "<<<<<<< SEARCH", ">>>>>>> REPLACE"
 	if f == Cline {
@@ -339,7 +339,7 @@ func (w *writer) blocks(f Format) string {
 		b.WriteString("\n")
 	}
 	if w.n.Prose {
-		b.WriteString("This is all.\n")
+		b.WriteString("That is all.\n")
 	}
 	return b.String()
 }
@@ -407,7 +407,7 @@ func (w *writer) wrap(info, text string) string {
 		text = "```" + info + "\n" + text + "```\n"
 	}
 	if w.n.Prose {
-		text = "I change the following lines.\n\n" + text + "\nThis is all.\n"
+		text = "I will change the following lines.\n\n" + text + "\nThat is all.\n"
 	}
 	return text
 }
