@@ -11,8 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// compactCommand is the slash command that compacts the conversation. The ACP has no method for
-// this.
+// compactCommand is the slash command that compacts the conversation. ACP has no method for this.
 const compactCommand = "compact"
 
 // commands returns the session's slash commands. A user's command overrides a built-in command of

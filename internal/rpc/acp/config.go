@@ -194,8 +194,7 @@ func (a *adapter) setConfigOption(ctx context.Context,
 	return acp.SetSessionConfigOptionResponse{ConfigOptions: options}, nil
 }
 
-// set changes one option in the session's settings. The change takes effect with the next model
-// call.
+// set changes one option in the session's settings. It takes effect with the next model call.
 func (s *session) set(ctx context.Context, id, value string) error {
 	if err := s.checkOption(id, value); err != nil {
 		return err

@@ -22,8 +22,7 @@ var (
 	plainWords  = lazyregexp.New(`^[\pL\pN\s.,…'’:_-]*$`)
 )
 
-// dotsAreNoCode lists the extensions of languages in which a line of only three dots is not valid
-// code.
+// dotsAreNoCode lists the extensions of languages in which a line of three dots is not valid code.
 var dotsAreNoCode = map[string]bool{".go": true, ".java": true, ".js": true, ".jsx": true,
 	".ts": true, ".tsx": true, ".rs": true, ".cs": true, ".kt": true, ".swift": true, ".css": true,
 	".scss": true, ".json": true}

@@ -365,8 +365,7 @@ func (m *matcher) alreadyThere(e Replace) string {
 	return fmt.Sprintf("the old text is not there and the new text is already at line %d; nothing to change", m.lineOf(at[0].start))
 }
 
-// covered reports whether every match is already part of the new text, as if the edit had been made
-// before.
+// covered reports whether every match is already part of the new text, as after this edit.
 func (m *matcher) covered(c candidate) bool {
 	if len(c.new) <= len(c.old) {
 		return false

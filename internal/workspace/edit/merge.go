@@ -2,8 +2,7 @@ package edit
 
 import "bytes"
 
-// Conflict is a range of base that both sides changed differently. The merged text contains Mine at
-// [Start:End].
+// Conflict is a range of base that both sides changed differently. Mine is merged at [Start:End].
 type Conflict struct {
 	BaseStart, BaseEnd int
 	Start, End         int

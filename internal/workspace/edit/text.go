@@ -159,8 +159,7 @@ func (t Text) Encode() ([]byte, error) {
 	return nil, fmt.Errorf("%w: unknown encoding %q", ErrEncoding, t.Encoding)
 }
 
-// encodeUTF16 always writes the byte order mark, because the file could not be read again without
-// it.
+// encodeUTF16 always writes the byte order mark. Without it, the file could not be read again.
 func (t Text) encodeUTF16(bom string, order binary.AppendByteOrder) []byte {
 	out := append(make([]byte, 0, 2*len(t.Data)+2), bom...)
 	for i := 0; i < len(t.Data); {
