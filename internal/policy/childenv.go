@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/realpath"
 )
 
 // secretWords mark the names of secret variables. Child processes inherit such a variable only if
@@ -110,31 +112,33 @@ func namesSecret(name string) bool {
 }
 
 // searchPath returns the absolute entries of a PATH outside the roots. Other entries would find
-// programs in the workspace or in the folder that a command happens to run in.
+// programs in the workspace or in the folder that a command happens to run in. searchPath runs for
+// each command and stores nothing, because an entry may become a link into a root at any time.
 func (e Environment) searchPath(path string) string {
+	roots := make([]string, 0, 2*len(e.Roots))
+	for _, root := range e.Roots {
+		roots = append(roots, filepath.Clean(root), withoutLinks(root))
+	}
 	var kept []string
 	for _, dir := range filepath.SplitList(path) {
-		if filepath.IsAbs(dir) &&
-			!slices.ContainsFunc(e.Roots, func(r string) bool { return inside(dir, r) }) {
+		if filepath.IsAbs(dir) && !insideAny(filepath.Clean(dir), roots) &&
+			!insideAny(withoutLinks(dir), roots) {
 			kept = append(kept, dir)
 		}
 	}
 	return strings.Join(kept, string(filepath.ListSeparator))
 }
 
-// inside reports whether a folder is the same as another folder or is inside it, with links
-// resolved.
-func inside(dir, root string) bool {
-	real := func(p string) string {
-		r, _ := filepath.EvalSymlinks(p)
-		return cmp.Or(r, filepath.Clean(p))
-	}
-	for _, pair := range [][2]string{{filepath.Clean(dir), filepath.Clean(root)},
-		{real(dir), real(root)}} {
-		rel, err := filepath.Rel(pair[1], pair[0])
-		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			return true
-		}
-	}
-	return false
+// withoutLinks resolves the links of a folder. A folder that does not exist is returned as it is.
+func withoutLinks(dir string) string {
+	resolved, _ := realpath.Eval(dir)
+	return cmp.Or(resolved, filepath.Clean(dir))
+}
+
+// insideAny reports whether a folder is one of the given folders or is inside one of them.
+func insideAny(dir string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		rel, err := filepath.Rel(folder, dir)
+		return err == nil && filepath.IsLocal(rel)
+	})
 }

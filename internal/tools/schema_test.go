@@ -1,11 +1,15 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +27,33 @@ func all(t *testing.T) []tool.Tool {
 		s.Fetch = func() FetchOptions { return FetchOptions{} }
 		s.WebSearch = func() WebSearchOptions { return WebSearchOptions{Endpoint: "https://example.org/search"} }
 	}).tools
+}
+
+// TestStoredSchemas compares the stored schemas with schemas that are generated from the arguments.
+func TestStoredSchemas(t *testing.T) {
+	stored := schemas
+	schemas = func() map[string]json.RawMessage { return nil }
+	defer func() { schemas = stored }()
+	generated := map[string]json.RawMessage{}
+	for _, tool := range all(t) {
+		if spec := tool.Spec(); spec.Schema != nil {
+			generated[spec.Name] = spec.Schema
+		}
+	}
+	var want []byte
+	for _, name := range slices.Sorted(maps.Keys(generated)) {
+		want = fmt.Appendf(want, ",\n%q: %s", name, generated[name])
+	}
+	want = fmt.Appendf(nil, "{%s\n}\n", bytes.TrimPrefix(want, []byte(",")))
+	if *update {
+		if err := os.WriteFile("schemas.json", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		// The tests that follow update the golden files, so they need the new schemas.
+		stored = func() map[string]json.RawMessage { return generated }
+	} else if !bytes.Equal(storedSchemas, want) {
+		t.Errorf("schemas.json differs (go test -run TestStoredSchemas -update); want\n%s", want)
+	}
 }
 
 // The definition of each tool, as sent to the model, matches its golden file.

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +30,7 @@ type run = func(ctx context.Context, call *tool.Call) (*tool.Result, error)
 func newTool[A any](t definition[A]) *definition[A] {
 	t.spec.Source = "builtin"
 	t.spec.Description = description(t.spec.Name)
-	t.spec.Schema = schemaOf[A]()
+	t.spec.Schema = schemaOf[A](t.spec.Name)
 	return &t
 }
 
@@ -46,21 +45,32 @@ func description(name string) string {
 	return strings.TrimSpace(forModel)
 }
 
-// schemas caches the generated schemas by the type of the arguments, because each session creates
-// its tools again.
-var schemas sync.Map
+// storedSchemas is generated from the tools' arguments (go test -run TestStoredSchemas -update).
+// Generating the schemas in each daemon would take a tenth of the memory that is allocated before
+// the first prompt.
+//
+//go:embed schemas.json
+var storedSchemas []byte
 
-// schemaOf returns the schema of A, as short as possible for a model. No property allows null.
-// Unknown properties are allowed and ignored.
-func schemaOf[A any]() json.RawMessage {
-	if made, ok := schemas.Load(reflect.TypeFor[A]()); ok {
-		return made.(json.RawMessage)
+// schemas returns the stored schemas by the names of their tools.
+var schemas = sync.OnceValue(func() (stored map[string]json.RawMessage) {
+	if err := json.Unmarshal(storedSchemas, &stored); err != nil {
+		panic("the stored schemas of the tools: " + err.Error())
 	}
-	text := makeSchema[A]()
-	schemas.Store(reflect.TypeFor[A](), text)
-	return text
+	return stored
+})
+
+// schemaOf returns the schema of A, the arguments of a tool. A tool without a stored schema gets a
+// generated schema.
+func schemaOf[A any](name string) json.RawMessage {
+	if stored := schemas()[name]; stored != nil {
+		return stored
+	}
+	return makeSchema[A]()
 }
 
+// makeSchema returns the schema of A, as short as possible for a model. No property
+// allows null. Unknown properties are allowed and ignored.
 func makeSchema[A any]() json.RawMessage {
 	s, err := jsonschema.For[A](nil)
 	if err != nil {
