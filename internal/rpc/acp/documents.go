@@ -164,8 +164,7 @@ func refusal(err error) string {
 	}
 	var data struct{ Details string }
 	if json.Unmarshal(e.Data, &data) == nil && data.Details != "" {
-		// The official SDKs put an exception's message into data. The error's own message is then
-		// "Internal error".
+		// The official SDKs put an exception's message into data and "Internal error" into message.
 		return data.Details
 	}
 	return e.Message

@@ -195,8 +195,7 @@ func (pm *patchMatcher) locate(i int, h patch.Hunk) (variant, int, error) {
 	return variant{}, 0, pm.hunkNotFound(i, h)
 }
 
-// variants returns the forms of the hunk for each tier. T1 drops blank context lines at the hunk's
-// borders.
+// variants returns each tier's form of the hunk. T1 drops blank context lines at its borders.
 func (pm *patchMatcher) variants(h patch.Hunk) []variant {
 	out := []variant{{hunk: h, tier: T0}}
 	isBlank := func(l patch.Line) bool { return l.Kind == ' ' && strings.TrimSpace(l.Text) == "" }
@@ -246,8 +245,8 @@ func (pm *patchMatcher) starts(t Tier, pat []string) []int {
 	return slices.DeleteFunc(found, func(at int) bool { return len(pm.shifts(pat, at)) == 0 })
 }
 
-// applied reports whether every match of the old side is inside a match of the new side. If so, the
-// hunk only adds lines, and the file already contains them.
+// applied reports whether the hunk only adds lines that the file already contains. In this case,
+// every match of the old side is inside a match of the new side.
 func (pm *patchMatcher) applied(v variant, starts []int, old, new []string) (int, bool) {
 	if len(new) <= len(old) || v.tier == T3 {
 		return 0, false
@@ -288,8 +287,7 @@ func (pm *patchMatcher) build(h patch.Hunk, t Tier, at int) (s Span, problem str
 	return s, ""
 }
 
-// reindentHunk re-indents the new side. Context lines are copied from the file, so only added lines
-// must be shifted.
+// reindentHunk shifts the added lines of the new side. Context lines are copied from the file.
 func (pm *patchMatcher) reindentHunk(h patch.Hunk, pl place) ([]string, string) {
 	old, side := h.Sides()
 	text, problem := pm.reindent(strings.Join(old, "\n"), strings.Join(side, "\n"),
