@@ -152,6 +152,23 @@ func TestHugeFolder(t *testing.T) {
 	}
 }
 
+// TestLabelsOfSearches checks that quotes separate a pattern from the rest of the label.
+func TestLabelsOfSearches(t *testing.T) {
+	h := newHarness(t).files("lib/a.go: x")
+	for _, c := range []struct{ tool, args, label string }{
+		{"grep", `{"pattern":"return  err"}`, `Search for "return err"`},
+		{"glob", `{"pattern":"lib/*.go"}`, `Find "lib/*.go"`},
+		{"ls", `{}`, "List files"},
+		{"ls", `{"path":"./"}`, "List files"},
+		{"ls", `{"path":"lib"}`, "List lib"},
+		{"ls", `{"path":".."}`, "List .."},
+	} {
+		if got := h.prepared(c.tool, c.args).Label; got != c.label {
+			t.Errorf("%s %s: %q, want %q", c.tool, c.args, got, c.label)
+		}
+	}
+}
+
 func TestFileSearch(t *testing.T) {
 	h := newHarness(t).files("main.go: x", "cmd/main.go: x", "docs/maintain.md: x", ".env: x")
 	paths := func(query string) string {

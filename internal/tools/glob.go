@@ -39,7 +39,7 @@ func (e *sessionEnv) globTool() tool.Tool {
 				"head_limit": "limit", "no_ignore": "all", "hidden": "all"},
 		},
 		prepare: func(call *tool.Call, a globArgs) tool.Prepared {
-			label := "Find " + oneLine(a.Pattern, 60)
+			label := "Find " + quoted(a.Pattern, 60)
 			if filepath.IsAbs(a.Pattern) && len(search.SplitGlobs(a.Pattern)) == 1 {
 				a.Path, a.Pattern = splitGlob(a.Pattern)
 			}

@@ -53,7 +53,7 @@ func (e *sessionEnv) grepTool() tool.Tool {
 		prepare: func(call *tool.Call, a grepArgs) tool.Prepared {
 			where := e.resolve(call, cmp.Or(a.Path, "."))
 			return tool.Prepared{
-				Label:   "Search " + oneLine(a.Pattern, 60),
+				Label:   "Search for " + quoted(a.Pattern, 60),
 				Subject: where.subject(tool.SubjectRead, "Search"),
 				Run:     bindFile(e.grep, where[0], a),
 			}

@@ -36,7 +36,10 @@ func (e *sessionEnv) lsTool() tool.Tool {
 		},
 		prepare: func(call *tool.Call, a lsArgs) tool.Prepared {
 			where := e.resolve(call, cmp.Or(a.Path, "."))[0]
-			label := strings.TrimSpace("List " + a.Path)
+			label := "List " + a.Path
+			if filepath.Clean(a.Path) == "." {
+				label = "List files"
+			}
 			return tool.Prepared{Label: label, Run: bindFile(e.ls, where, a.Depth)}
 		},
 	})

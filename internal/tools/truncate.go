@@ -47,6 +47,9 @@ func oneLine(s string, n int) string {
 	return s
 }
 
+// quoted is oneLine in quotes, for text that is not a path.
+func quoted(s string, n int) string { return `"` + oneLine(s, n) + `"` }
+
 // validText returns s with invalid UTF-8 replaced.
 func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 

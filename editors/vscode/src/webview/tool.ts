@@ -77,7 +77,7 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
     h('span', { class: `sign ${shown}`, 'aria-hidden': 'true' }, statusSigns[shown] ?? '•'),
     h('span', { class: 'label', title: label }, ...labelParts(label)),
     changed.added + changed.removed > 0 && counts(changed.added, changed.removed),
-    h('span', { class: 'status' }, words),
+    h('span', { class: `status ${shown}` }, words),
   ]);
   drawDecided(parts.decided, item, context);
   openByItself(parts, status, context);
@@ -103,9 +103,12 @@ function timeOf(ms: number): string {
   return ms < 50 ? '' : `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 }
 
-/** Splits a label that ends in a path. If the label is too long, its folders are shortened first. */
+/**
+ * Splits a label that ends in a path. If the label is too long, its folders are shortened first. A
+ * pattern in quotes is not a path.
+ */
 function labelParts(label: string): Node[] {
-  const [, verb = '', folders = '', name] = /^(\S+ )?(\S.*\/)([^\s/]+)$/.exec(label) ?? [];
+  const [, verb = '', folders = '', name] = /^(\S+ )?(\S.*\/)([^\s/"]+)$/.exec(label) ?? [];
   if (name === undefined) return [h('span', {}, label)];
   const path = h('span', { class: 'path' }, h('span', {}, folders), h('span', {}, name));
   return [h('span', { class: 'verb' }, verb), path];
