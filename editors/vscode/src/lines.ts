@@ -41,6 +41,28 @@ export function lineDiff(before: string, after: string): Line[] {
   ];
 }
 
+/** A line of a diff. The kind `@` is a heading between changes. */
+export interface PatchLine {
+  kind: Line['kind'] | '@';
+  text: string;
+}
+
+/**
+ * Splits a unified diff of one file, or a patch in another format, into lines. The names of the
+ * file at its beginning are omitted, and positions become headings such as "Line 3".
+ */
+export function patchLines(diff: string): PatchLine[] {
+  const lines = splitLines(diff);
+  const named = lines[0]?.startsWith('--- ') && lines[1]?.startsWith('+++ ');
+  return lines.slice(named ? 2 : 0).map((line): PatchLine => {
+    const kind = line[0];
+    if (kind === ' ' || kind === '+' || kind === '-') return { kind, text: line.slice(1) };
+    const [, first] = /^@@ -\S+ \+(\d+)\S* @@/.exec(line) ?? [];
+    // A file without any text begins at line 0.
+    return { kind: '@', text: first === undefined ? line : `Line ${Number(first) || 1}` };
+  });
+}
+
 /** Returns the number of added lines and the number of removed lines. */
 export function lineStat(before: string, after: string): { added: number; removed: number } {
   const lines = lineDiff(before, after);

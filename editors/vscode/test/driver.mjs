@@ -223,20 +223,25 @@ export class Driver {
 
   /**
    * Records the text of everything that the panel shows from now on, even if it is shown only
-   * briefly. Returns a function that waits until a text has been recorded.
+   * briefly. Returns a function that waits until a text has been recorded. Its `most` returns how
+   * many elements were shown together at most.
    */
   async witness(selector) {
     const body = this.panel.locator('body');
     await body.evaluate((body, selector) => {
       const seen = (body.seen = []);
-      new MutationObserver(() =>
-        seen.push(...[...document.querySelectorAll(selector)].map((node) => node.textContent)),
-      ).observe(body, { childList: true, subtree: true, characterData: true });
+      body.most = 0;
+      new MutationObserver(() => {
+        const now = [...document.querySelectorAll(selector)].map((node) => node.textContent);
+        body.most = Math.max(body.most, now.length);
+        seen.push(...now);
+      }).observe(body, { childList: true, subtree: true, characterData: true });
     }, selector);
-    return (text) =>
+    const shown = (text) =>
       until(`'${text}' is or was shown`, () =>
         body.evaluate((body, text) => body.seen.some((seen) => seen.includes(text)), text),
       );
+    return Object.assign(shown, { most: () => body.evaluate((body) => body.most) });
   }
 
   /** Answers an input box. It waits until the box is open and the list before it is closed. */

@@ -89,6 +89,7 @@ export class Composer {
   private chosen = 0;
   private recalled = -1;
   private busy = false;
+  private hint: string | undefined;
   /**
    * The question or changes that the agent was waiting for when the user typed the first character.
    */
@@ -137,7 +138,17 @@ export class Composer {
     this.sendButton.textContent = busy ? 'Steer' : 'Send';
     this.sendButton.title = busy ? 'Send the message to the running turn' : '';
     this.stopButton.hidden = !busy;
-    this.input.placeholder = busy ? whileBusy : whileIdle;
+    this.describe();
+  }
+
+  /** Shows how the input answers the agent's question, if there is one. */
+  setHint(hint: string | undefined): void {
+    this.hint = hint;
+    this.describe();
+  }
+
+  private describe(): void {
+    this.input.placeholder = this.hint ?? (this.busy ? whileBusy : whileIdle);
   }
 
   insert(text: string, blocks: ContentBlock[]): void {

@@ -1,5 +1,5 @@
 // Draws the changes of one file as colored lines.
-import type { Line } from '../lines';
+import { patchLines, type PatchLine } from '../lines';
 import { button, h, reachable } from './dom';
 import type { EditedFile } from './edits';
 import type { Context } from './entries';
@@ -7,10 +7,11 @@ import type { Context } from './entries';
 /** The maximum number of lines that are drawn of a file's diff. */
 const shownLines = 400;
 
-const classes: Record<Line['kind'], string> = {
+const classes: Record<PatchLine['kind'], string> = {
   '+': 'line added',
   '-': 'line removed',
   ' ': 'line',
+  '@': 'gap',
 };
 const opWords: Record<EditedFile['op'], string> = {
   modify: '',
@@ -50,11 +51,18 @@ function linesOf({ hunks }: EditedFile): HTMLElement[] {
     const gap =
       hunks.length > 1 &&
       h('span', { class: 'gap' }, line === undefined ? `Change ${index + 1}` : `Line ${line + 1}`);
-    return [
-      ...(gap ? [gap] : []),
-      ...lines.map(({ kind, text }) =>
-        h('span', { class: classes[kind], 'data-sign': kind === '-' ? '−' : kind }, text || ' '),
-      ),
-    ];
+    return [...(gap ? [gap] : []), ...lines.map(drawLine)];
   });
+}
+
+function drawLine({ kind, text }: PatchLine): HTMLElement {
+  const sign = kind === '-' ? '−' : kind;
+  return h('span', { class: classes[kind], 'data-sign': sign }, text || ' ');
+}
+
+/** Draws a diff that the daemon has written, without its file names. */
+export function drawPatch(diff: string): HTMLElement {
+  const lines = patchLines(diff).map(drawLine);
+  const box = { class: 'diff', role: 'group', 'aria-label': 'Changes' };
+  return reachable(h('pre', box, h('div', {}, ...lines)));
 }

@@ -6,8 +6,10 @@ import type {
   PermissionOption,
   QueueEntry,
   RequestPermissionParams,
+  Subject,
 } from '../protocol';
 import { counted, policyWords, profileWords } from '../text';
+import { drawPatch } from './diff';
 import { button, h, reachable } from './dom';
 import { renderMarkdown } from './markdown';
 import type { FromPanel, PanelState, Waiting } from './messages';
@@ -197,8 +199,6 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
       rule,
     );
   };
-  // Only a plan is drawn as Markdown. A folder's settings are shown unchanged.
-  const isPlan = !subject.command && !subject.uris?.length && params.preview !== undefined;
   // The complete command is shown below.
   const title = subject.command === undefined ? visible(params.title) : 'Allow this command?';
   return h(
@@ -211,7 +211,7 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
     subject.cwd !== undefined && where(subject.cwd, 'in '),
     ...(subject.uris ?? []).map((uri) => where(uri)),
     params.reason !== '' && h('div', { class: 'reason' }, params.reason),
-    params.preview !== undefined && preview(params.preview, isPlan),
+    params.preview !== undefined && preview(params.preview, subject),
     h('div', { class: 'row decisions' }, ...shown.map(choice)),
     menu.length > 0 &&
       h(
@@ -259,11 +259,12 @@ function digit(index: number): HTMLElement {
 }
 
 /**
- * Draws the preview in a permission request. A plan is drawn as Markdown, and any other text is
- * shown unchanged.
+ * Draws the preview in a permission request. The changes of an edit are drawn in color, a plan is
+ * drawn as Markdown, and any other text, such as a folder's settings, is shown unchanged.
  */
-function preview(text: string, isPlan: boolean): HTMLElement {
-  if (!isPlan) return reachable(h('pre', { class: 'preview' }, text));
+function preview(text: string, { kind, command, uris = [] }: Subject): HTMLElement {
+  if (kind === 'edit' && uris.length > 0) return drawPatch(text);
+  if (command || uris.length > 0) return reachable(h('pre', { class: 'preview' }, text));
   const box = h('div', { class: 'preview markdown', role: 'group', 'aria-label': 'Plan' });
   box.append(renderMarkdown(text));
   return reachable(box);

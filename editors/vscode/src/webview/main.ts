@@ -16,6 +16,7 @@ import { drawProblem, drawWelcome } from './start';
 import type { FromPanel, PanelState, ToPanel, Waiting } from './messages';
 import { Conversation, type Entry } from './model';
 import { Transcript } from './transcript';
+import { answerHint } from './typed';
 
 declare function acquireVsCodeApi(): {
   postMessage(message: FromPanel): void;
@@ -150,6 +151,7 @@ function dropOldConfirm(): void {
  */
 function drawAsks(waiting: Waiting[], unsaved: string[]): void {
   waitingNow = waiting;
+  composer.setHint(waiting[0] && answerHint(waiting[0]));
   dropOldConfirm();
   const wanted = new Map(waiting.map((w) => [w.params.requestId, w]));
   for (const box of [...asks.children] as HTMLElement[]) {

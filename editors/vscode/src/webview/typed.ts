@@ -86,6 +86,23 @@ export function answerOf(text: string, waiting: Waiting, menuOpen = false): From
     : undefined;
 }
 
+/** Returns the input's placeholder while the agent is waiting. It names the answers that count. */
+export function answerHint(waiting: Waiting): string {
+  if (waiting.kind === 'ask')
+    return choicesOf(waiting).length > 0
+      ? 'Answer with a digit or in your own words'
+      : 'Answer in your own words';
+  const { shown } = optionGroups(waiting.params.options);
+  const has = (kind: string) => shown.some((option) => option.kind === kind);
+  const words = [
+    ...shown.slice(0, 9).map((_, index) => String(index + 1)),
+    ...(has('allow_once') ? ['y'] : []),
+    ...(has('reject_once') ? ['n'] : []),
+  ];
+  const all = [...words.slice(0, -2), words.slice(-2).join('\u00a0or\u00a0')].join(', ');
+  return `Answer with ${all}, or write a\u00a0message`;
+}
+
 /** Rejects a permission request with a comment, or answers a question with the user's own words. */
 export function replyWith(text: string, waiting: Waiting): FromPanel {
   const { requestId } = waiting.params;

@@ -67,6 +67,10 @@ async function typedAnswers(d) {
   const confirm = d.panel.locator('.confirm');
   await d.prompt('run them');
   await asked('1');
+  assert.match(
+    await d.input.getAttribute('placeholder'),
+    /^Answer with 1, 2, y\sor\sn, or write a/,
+  );
   await d.showPanel();
   await d.page.keyboard.type('1');
   assert.equal(made('1'), false, 'nothing is decided while typing');
@@ -139,6 +143,11 @@ async function permissionInFull(d) {
   await d.click(ask.locator('summary'));
   const rules = ask.locator('.pattern');
   await rules.first().waitFor();
+  assert.deepEqual(
+    [...new Set(await rules.allTextContents())],
+    ['bash(touch *)', `bash(=${command})`],
+    'each permanent answer shows the rule that it stores',
+  );
   for (const cut of await rules.evaluateAll((all) =>
     all.map((code) => code.scrollWidth > code.clientWidth + 1),
   ))

@@ -201,12 +201,15 @@ async function codeBlocks(d) {
 async function errorsAndRetries(d) {
   await d.play(
     { error: { status: 503, message: 'too busy', retryAfter: 2 } },
+    { error: { status: 503, message: 'still too busy', retryAfter: 2 } },
     { text: 'Now it goes.' },
     { error: { status: 401, message: 'no such key' } },
   );
   const shown = await d.witness('.entry.retry');
   await d.prompt('try');
   await shown('Too busy. Trying again in 2 s (1 of');
+  await shown('Still too busy. Trying again in 2 s (2 of');
+  assert.equal(await shown.most(), 1, 'the retries are one line');
   await d.entry('assistantMessage', 'Now it goes').waitFor();
   await d.entry('retry').waitFor({ state: 'detached' });
   await d.idle();

@@ -193,7 +193,13 @@ async function filesReviewed(d) {
   await d.prompt('fix the bugs and the typos');
   await pendingHunks(d, 5);
   await d.panel.locator('.changes', { hasText: '5 changes in 4 files' }).waitFor();
-  await looks(d, 'review-files');
+  await looks(d, 'review-files', async (theme) => {
+    const cut = await d
+      .entry('toolCall', 'notes.md')
+      .locator('.tool-title .path > *')
+      .evaluateAll((all) => all.filter((node) => node.scrollWidth > node.clientWidth).length);
+    assert.equal(cut, 0, `a short name is shown with its folder, ${theme}`);
+  });
   await window(d, 'review-window');
   await d.focusEditor();
   await d.goto(10);
@@ -327,6 +333,7 @@ async function toolCalls(d) {
   );
   await trust(d);
   await d.prompt('run the tests');
+  await d.entry('toolCall', 'Search for "return"').waitFor();
   await d.entry('toolCall').last().locator('.output', { hasText: 'more words' }).waitFor();
   await until('the end is in view', () =>
     d.panel
@@ -369,6 +376,33 @@ async function permission(d) {
   await d.click(
     d.panel.locator('.ask').getByRole('button', { name: 'Reject', exact: true }).first(),
   );
+  await d.idle();
+}
+
+/** Checks the question about an edit of a file that could start programs. It shows the diff. */
+async function permissionForEdit(d) {
+  const task = (name, command) =>
+    `    { "label": "${name}", "type": "shell", "command": "${command}" }`;
+  const tasks = 'build check clean docs format install lint pack run serve test watch'.split(' ');
+  const text = tasks.map((name) => task(name, `npm run ${name}`)).join(',\n');
+  d.write('.vscode/tasks.json', `{\n  "tasks": [\n${text}\n  ]\n}\n`);
+  await d.play(
+    edits(
+      d.at('.vscode/tasks.json'),
+      ['npm run build', 'npm run build -- --all --with-source-maps'],
+      ['npm run test', 'npm test'],
+    ),
+    { text: 'Over.' },
+  );
+  await d.prompt('shorten the tasks');
+  const ask = d.panel.locator('.ask');
+  const diff = ask.locator('.diff');
+  await diff.locator('.added', { hasText: 'npm test' }).waitFor();
+  await diff.locator('.removed', { hasText: 'npm run test' }).waitFor();
+  assert.deepEqual(await diff.locator('.gap').allTextContents(), ['Line 1', 'Line 10']);
+  await looks(d, 'permission-edit');
+  await d.click(ask.locator('.decisions').getByRole('button', { name: 'Reject' }));
+  await d.entry('toolCall', 'rejected').waitFor();
   await d.idle();
 }
 
@@ -615,6 +649,7 @@ export const looksSteps = [
   ['looks: streaming', streaming],
   ['looks: tools', toolCalls],
   ['looks: permission and queue', permission],
+  ['looks: permission for an edit', permissionForEdit],
   ['looks: questions', questions],
   ['looks: plan', planApproval],
   ['looks: sub-agents', subAgents],

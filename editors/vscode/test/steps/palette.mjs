@@ -161,7 +161,10 @@ async function compact(d) {
 async function byThePalette(d) {
   const file = await openCalc(d);
   await d.play(
-    edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']),
+    {
+      expect: { lastUser: '(?s)fix both.*calc\\.js lines 2-2' },
+      ...edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']),
+    },
     { text: 'Both are in.' },
     talk('On and on. '),
   );

@@ -56,7 +56,8 @@ async function hunksOfUnsavedFile(d) {
   const file = await openCalc(d);
   await d.typeAt(4, '// mine, unsaved\n');
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
-    expect: { lastTool: '(?s)reject.*keep one' },
+    // The model has read the text that is not on the disk.
+    expect: { lastTool: '(?s)reject.*keep one', sent: '// mine, unsaved' },
     text: 'Understood.',
   });
   await d.prompt('fix both');

@@ -100,7 +100,12 @@ async function setUpProvider(d) {
     );
     const daemon = d.daemon;
     await d.click(problem.getByRole('button', { name: 'Choose a provider' }));
-    await until('all providers are listed', async () => (await rows(d)).length === 10);
+    const providers =
+      'OpenAI Anthropic Gemini OpenRouter Ollama llama-server LM-Studio vLLM Azure-OpenAI Other-URL';
+    await until(
+      'all providers are listed',
+      async () => (await rows(d)).map((row) => row.replace(' ', '-')).join(' ') === providers,
+    );
     await d.shot('setup-2-providers');
     await d.choose('Other URL');
     await d.answer(url);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lineDiff, lineStat } from '../../src/lines';
+import { lineDiff, lineStat, patchLines } from '../../src/lines';
 
 const shown = (before: string, after: string) =>
   lineDiff(before, after).map(({ kind, text }) => kind + text);
@@ -17,4 +17,19 @@ test('the counts include only changed lines', () => {
   assert.deepEqual(lineStat('a\nb\nc\n', 'a\nc\nd\ne\n'), { added: 2, removed: 1 });
   const many = Array.from({ length: 3000 }, (_, i) => `${i}\n`).join('');
   assert.deepEqual(lineStat(many, many.replaceAll('\n', 'x\n')), { added: 3000, removed: 3000 });
+});
+
+test('a diff is shown without its file names, and a patch in another format is shown whole', () => {
+  const lines = (diff: string) => patchLines(diff).map(({ kind, text }) => `${kind}|${text}`);
+  assert.deepEqual(lines('--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@ f()\n a\n--- b\n++++ c\n'), [
+    '@|Line 1',
+    ' |a',
+    '-|-- b',
+    '+|+++ c',
+  ]);
+  assert.deepEqual(
+    lines('--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n\\ No newline at end of file\n'),
+    ['@|Line 1', '-|a', '@|\\ No newline at end of file'],
+  );
+  assert.deepEqual(lines('*** Add File: y\n+a\n'), ['@|*** Add File: y', '+|a']);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PermissionOption } from '../../src/protocol';
 import type { Waiting } from '../../src/webview/messages';
-import { answerOf, optionGroups, replyWith, visible } from '../../src/webview/typed';
+import { answerHint, answerOf, optionGroups, replyWith, visible } from '../../src/webview/typed';
 
 type Kind = PermissionOption['kind'];
 const option = (optionId: string, kind: Kind) => ({ optionId, name: optionId, kind });
@@ -101,4 +101,14 @@ test('allow once and reject are shown, the rest is in the menu', () => {
 
 test('invisible characters in a command are shown as escapes', () => {
   assert.equal(visible('a\u202eb\u200bc\x1b[0m\td\ne é'), 'a\\u202eb\\u200bc\\x1b[0m\td\ne é');
+});
+
+test('the input names the answers that count', () => {
+  const hint = (waiting: Waiting) => answerHint(waiting).replaceAll('\u00a0', ' ');
+  assert.equal(hint(permission), 'Answer with 1, 2, y or n, or write a message');
+  const always = { params: { ...permission.params, options: options.slice(1, 2) } };
+  assert.equal(hint({ ...permission, ...always } as Waiting), 'Answer with 1, or write a message');
+  assert.equal(hint(question), 'Answer with a digit or in your own words');
+  const open = { params: { ...question.params, options: undefined } };
+  assert.equal(hint({ ...question, ...open } as Waiting), 'Answer in your own words');
 });
