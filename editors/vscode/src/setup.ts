@@ -147,7 +147,7 @@ export class Setup {
         ? 'Leave it empty if the server does not need one.'
         : 'Leave it empty to keep the stored one.';
     const key = await vscode.window.showInputBox({
-      title: `API key for ${choice.label === 'Other URL' ? name : choice.label}`,
+      title: `API key for ${choice.name === '' ? hostOf(name) : choice.label}`,
       password: true,
       ignoreFocusOut: true,
       prompt: `Stored in the system keyring, or in a file that only you can read.${page} ${empty}`,
@@ -249,7 +249,7 @@ export class Setup {
       const time = ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
       const name = model.slice(model.lastIndexOf('/') + 1); // the full reference would be too long
       return void vscode.window.showInformationMessage(
-        `${name} answered in ${time}. It is now your model.`,
+        `${name} answered in ${time} and is now in use.`,
       );
     }
     const ways = [...(provider.choice.key === 'none' ? [] : [retype]), otherModel, useAnyway];
@@ -280,6 +280,12 @@ function settings(): Config {
     provider: own<NonNullable<Config['provider']>>('provider'),
     providers: own<NonNullable<Config['providers']>>('providers'),
   };
+}
+
+/** Returns the host that the user has entered for a provider without a known name. */
+function hostOf(name: string): string {
+  const url = settings().providers?.[name]?.baseUrl;
+  return url === undefined || urlProblem(url) !== undefined ? name : new URL(url).host;
 }
 
 function working<T>(title: string, work: Promise<T>): Thenable<T> {

@@ -32,20 +32,20 @@ export class ReviewCommands {
     const pending = await this.hunk(target);
     if (!pending) return nothingPending();
     if (isReply(target) && target.text) this.threads.comment(refOf(pending), target.text);
-    // Read these values before the decision, because a diff closes with its last hunk, and a click
-    // above a hunk takes the focus from the editor.
-    const from = { diff: isDiffShown(), lens: isRef(target) };
+    // Read this before the decision, because a diff closes with its last hunk.
+    const from = { diff: isDiffShown(), tree: isNode(target) };
     await this.decide(pending.proposal.proposalId, [this.decision(action, pending)]);
     await this.showNext(pending, from);
   }
 
   /**
    * Shows the session's next pending hunk after a decision. The hunk is shown in a diff if the
-   * decided hunk was in a diff. If the panel has the focus, it keeps the focus.
+   * decided hunk was in a diff. Its editor gets the focus, so that the next key decides the hunk.
+   * Only the tree of changes keeps the focus.
    */
   private async showNext(
     { uri, mark, proposal }: PendingHunk,
-    from: { diff: boolean; lens: boolean },
+    from: { diff: boolean; tree: boolean },
   ): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (editor && isSide(editor.document.uri)) {
@@ -59,10 +59,10 @@ export class ReviewCommands {
     const elsewhere = this.proposals
       .files()
       .find((f) => f.proposal.sessionId === proposal.sessionId);
-    if (next) await this.open(next, !from.lens);
-    else if (elsewhere && from.diff) await this.showDiff(elsewhere.uri, true);
+    if (next) await this.open(next, from.tree);
+    else if (elsewhere && from.diff) await this.showDiff(elsewhere.uri, from.tree);
     else if (elsewhere?.marks[0])
-      await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, !from.lens);
+      await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, from.tree);
   }
 
   /** Shows the actions for a hunk that have no button above it. */
@@ -117,7 +117,11 @@ export class ReviewCommands {
           prompt: 'Comment for the agent, sent with your decision',
           placeHolder: 'What should be different?',
         });
-    if (text) this.threads.comment(refOf(pending), text);
+    if (!text) return;
+    this.threads.comment(refOf(pending), text);
+    // A diff does not show the box with the comment.
+    if (isDiffShown())
+      vscode.window.setStatusBarMessage('Your comment is sent with your decision.', 6000);
   }
 
   /**

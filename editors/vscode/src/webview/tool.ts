@@ -73,11 +73,12 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
     .join(' · ');
   const files = isEdit(item) ? editedFiles(item, context.proposalOf(item)) : [];
   const changed = countLines(files);
-  drawWhenChanged(parts.title, [status, label, words, changed], () => [
+  const below = saidBelow(item, status, context);
+  drawWhenChanged(parts.title, [status, label, words, changed, below], () => [
     h('span', { class: `sign ${shown}`, 'aria-hidden': 'true' }, statusSigns[shown] ?? '•'),
     h('span', { class: 'label', title: label }, ...labelParts(label)),
     changed.added + changed.removed > 0 && counts(changed.added, changed.removed),
-    h('span', { class: `status ${shown}` }, words),
+    h('span', { class: below ? 'status below' : 'status' }, words),
   ]);
   drawDecided(parts.decided, item, context);
   openByItself(parts, status, context);
@@ -96,6 +97,13 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
         'aria-label': 'Stop the sub-agent',
       }),
   ]);
+}
+
+/** Reports whether the card of an edit repeats its status below the changes. */
+function saidBelow(item: Item, status: string, context: Context): boolean {
+  if (!isEdit(item)) return false;
+  if (status === 'awaitingReview') return true;
+  return status === 'denied' && decision(item, context.proposalOf(item)) !== '';
 }
 
 /** Formats a duration in seconds, with tenths below 10 s. A duration below 50 ms is omitted. */

@@ -162,6 +162,7 @@ async function hunksOfTheDiff(d) {
   }
   await d.agent('Comment on Change');
   await d.answer('too long');
+  await d.page.locator('.statusbar-item', { hasText: 'comment is sent with your' }).waitFor();
   await d.editorFocused();
   await keyboard.press('Control+Alt+n');
   await pendingHunks(d, 2);
@@ -282,10 +283,16 @@ async function hunksFollowRename(d) {
 /** Does the complete review without a mouse. */
 async function byKeyboard(d) {
   const file = await openCalc(d);
-  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
-    expect: { lastTool: '(?s)accepted.*rejected|rejected.*accepted|reject' },
-    text: 'As you like.',
-  });
+  d.write('notes.md', '# Notes\n\nZero is 1.\n');
+  await d.play(
+    {
+      toolCalls: [
+        ...edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']).toolCalls,
+        ...edit(d.at('notes.md'), 'is 1', 'is 0').toolCalls,
+      ],
+    },
+    { expect: { lastTool: 'applied', sent: 'hunk 2 rejected' }, text: 'As you like.' },
+  );
   const { keyboard } = d.page;
   await d.focusEditor();
   await keyboard.press('Control+Alt+i');
@@ -307,7 +314,12 @@ async function byKeyboard(d) {
   await keyboard.press('Alt+F9');
   await d.page.locator('.statusbar-item', { hasText: 'Ln 10,' }).waitFor();
   await keyboard.press('Control+Alt+n');
+  await d.page.locator('.tab.active[data-resource-name="notes.md"]').waitFor();
+  await d.editorFocused(); // the next key decides the change in the next file
+  await keyboard.press('Control+Alt+y');
   await d.entry('assistantMessage', 'As you like').waitFor();
+  await d.bufferHas('is 0');
+  await d.openFile('calc.js');
   await d.bufferHas('return 1;');
   await keyboard.press('Control+z');
   await d.bufferHas('return a - b;');

@@ -109,6 +109,9 @@ async function setUpProvider(d) {
     await d.shot('setup-2-providers');
     await d.choose('Other URL');
     await d.answer(url);
+    await d.page
+      .locator('.quick-input-title', { hasText: `API key for ${new URL(url).host}` })
+      .waitFor();
     await d.answer('sk-wrong');
     await toast(d, 'is invalid: who are you?').waitFor();
     await d.shot('setup-3-wrong-key');

@@ -117,6 +117,7 @@ async function decide(d) {
   await pendingHunks(d, 2);
   // After a decision in a diff, the next change also opens as a diff.
   await d.page.locator('.tab.active', { hasText: 'three.js: proposed change' }).waitFor();
+  await d.editorFocused(); // the next key decides this change
   await d.openFile('three.js');
   await d.clickUntil(menu, () => row('Comment').isVisible());
   await d.chooseLike('Comment', 'Comment');
