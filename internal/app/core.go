@@ -172,7 +172,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 		Runner: runner, Roots: d.rootURIs, Notice: d.notices.send, Elicit: d.questions.elicit,
 		Changed: d.weighServers,
 	})
-	d.shared.memory, d.project = d.openMemory(), d.openProject()
+	d.shared.memory, d.project = d.openMemory(), d.openProject(d.rootIsHeld)
 	d.shared.subagents = d.newSubagents()
 	d.cleanup = &cleanup{
 		log: d.log, folders: d.folders, workspace: d.workspace, config: get,
@@ -181,6 +181,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	d.host = host.New(host.Options{
 		Workspace: d.workspace, Library: d.cleanup.library, Settings: d.settings.live,
 		Questions: d.questions.Questions, Prepare: d.prepare, Closed: d.closed,
+		Configured: d.configured,
 	})
 	d.shared.titles = newTitles(d)
 	d.host.Clients().Watch(d.shared.titles.watch)
@@ -245,7 +246,8 @@ func (d *daemon) openTools(terminal acp.Terminal) {
 		Terminal: inTerminal(terminal, d.shortListed),
 		AskHost:  d.askHost, Env: d.commandEnv,
 		Sandbox: d.sandboxPlan, Classify: classify, Secret: d.secret,
-		SpillDir: d.folders.file("spill"), GlobalIgnore: search.GlobalIgnore(),
+		SecretNames: policy.SecretNames,
+		SpillDir:    d.folders.file("spill"), GlobalIgnore: search.GlobalIgnore(),
 	})
 }
 

@@ -84,7 +84,7 @@ func (l *languageServers) servers() []langserver.Config {
 	builtin := map[string]langserver.Config{}
 	var out, rest []langserver.Config
 	for _, c := range langserver.Builtin() {
-		c.Env = env
+		c.Env = withEnv(env, c.Offline)
 		builtin[c.Name] = c
 		if _, named := own[c.Name]; !named {
 			rest = append(rest, c)

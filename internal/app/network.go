@@ -49,6 +49,7 @@ func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 		call = &job
 	}
 	return func() (*sandbox.Proxy, error) {
+		release := d.policy.Hold(call.SessionID)
 		run, err := d.shared.proxy.Begin(proxy.Command{
 			Ask: func(ctx context.Context, host, port string) error {
 				return d.askHost(ctx, call, host, connectTitle(host, port))
@@ -56,10 +57,25 @@ func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 			Lists: func() hosts.Lists { return d.policy.Settings(call.SessionID).Network },
 		})
 		if err != nil {
+			release()
 			return nil, err
 		}
-		return &sandbox.Proxy{Socket: run.Socket(), Token: run.Token(), Run: run}, nil
+		return &sandbox.Proxy{Socket: run.Socket(), Token: run.Token(),
+			Run: traffic{run, release}}, nil
 	}
+}
+
+// traffic keeps the policy of a command's session until the command has ended. A background job of
+// a sub-agent outlives the sub-agent's session.
+type traffic struct {
+	*proxy.Run
+	release func()
+}
+
+// Close implements sandbox.Traffic.
+func (t traffic) Close() {
+	t.Run.Close()
+	t.release()
 }
 
 // connectTitle returns the question about a host. The question contains the port only if it is not

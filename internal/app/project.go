@@ -15,10 +15,11 @@ import (
 )
 
 // openProject returns the reader for the instructions, commands and agents of the repository and
-// the user.
-func (d *daemon) openProject() *project.Project {
+// the user. It does not read the repository while held returns true.
+func (d *daemon) openProject(held func() bool) *project.Project {
 	return project.New(project.Options{
 		Root: d.folders.root, UserDir: filepath.Dir(UserFile(d.processes.env)),
+		Held: held,
 		Secret: func(path string) bool {
 			return policy.SecretIn([]string{d.folders.root}, path)
 		},

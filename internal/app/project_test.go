@@ -28,7 +28,8 @@ func TestInstructionsAreNoHardLinksToSecrets(t *testing.T) {
 	}
 	d := &daemon{folders: &folders{root: root}, processes: &processRunner{}}
 	for name, want := range map[string]int{"AGENTS.md": 0, "other.md": 1} {
-		files, notices := d.openProject().Instructions(root, project.Rules{Names: []string{name}})
+		rules := project.Rules{Names: []string{name}}
+		files, notices := d.openProject(nil).Instructions(root, rules)
 		if len(files) != want || len(files)+len(notices) != 1 {
 			t.Errorf("%s: files %v, notices %q", name, files, notices)
 		}

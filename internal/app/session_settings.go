@@ -29,6 +29,15 @@ func (d *daemon) configurePolicy(id, parent string, c *config.Config) []string {
 	return append(faults, unnamed(c)...)
 }
 
+// configured applies a session's changed permissions immediately, because background jobs and
+// sub-agents work without a step of the session. The next step reports the problems.
+func (d *daemon) configured(id string) {
+	if p := d.sessions.get(id); p != nil {
+		c := p.info.Config()
+		d.configurePolicy(id, "", &c)
+	}
+}
+
 // unnamed returns a problem if the settings name a mode that does not exist, and a problem for each
 // agent without a name.
 func unnamed(c *config.Config) (faults []string) {

@@ -63,6 +63,9 @@ func (d *daemon) askFolders(ctx context.Context, info host.SessionInfo) {
 	}
 }
 
+// rootIsHeld reports whether the user has not allowed that the first folder is the workspace.
+func (d *daemon) rootIsHeld() bool { return d.workspace.HoldsBack(d.folders.root) }
+
 // TooLarge describes a folder that is unlikely to be a workspace: the home folder, a folder that
 // contains it, or the root of the file system. It returns "" for any other folder.
 func TooLarge(dir string, env []string) string {

@@ -49,6 +49,9 @@ var interpreters = set("sh", "bash", "dash", "zsh", "ksh", "fish", "node", "deno
 	"python", "python3", "ruby", "perl", "php", "lua", "pwsh", "powershell", "tclsh", "awk",
 	"Rscript", "env", "exec", ".", "source")
 
+// runners run the files of the folder that follows the word "run".
+var runners = set("go", "deno", "bun")
+
 // dataExtensions are extensions of files that programs write. Such a file belongs to a claim only
 // if a program starts it.
 var dataExtensions = set(".log", ".out", ".err", ".tmp", ".pid", ".sock", ".lock", ".cache",
@@ -147,7 +150,7 @@ func line(list []any) string {
 // text adds the words of a string: an argument, a command line or the value of a variable.
 func (f *finder) text(s, dir string) {
 	f.add(s, dir, false)
-	started := false // whether the previous word starts the next word as a program
+	started, before := false, "" // whether the previous word starts the next word as a program
 	for word := range strings.FieldsFuncSeq(s, betweenWords) {
 		f.add(word, dir, started)
 		if _, rest, more := strings.Cut(word, "/"); more {
@@ -163,7 +166,9 @@ func (f *finder) text(s, dir string) {
 			f.add(module+".py", dir, true)
 			f.add(module+"/__main__.py", dir, true)
 		}
-		started = interpreters[path.Base(word)] || started && strings.HasPrefix(word, "-")
+		started = interpreters[path.Base(word)] || word == "run" && runners[before] ||
+			started && strings.HasPrefix(word, "-")
+		before = path.Base(word)
 	}
 }
 
@@ -184,7 +189,7 @@ func (f *finder) add(name, dir string, program bool) {
 			full = rel
 		}
 		full = filepath.Clean(strings.TrimLeft(full, `/\`))
-		if filepath.IsLocal(full) && full != "." {
+		if filepath.IsLocal(full) && (full != "." || program) {
 			key := filepath.ToSlash(full)
 			f.names[key] = f.names[key] || program
 		}
@@ -230,8 +235,8 @@ func (d *fileDigests) of(
 }
 
 // expand adds the files of folders to names: all files of boundFolders, and the direct files of a
-// folder whose name contains a slash. A name without a slash is more likely a word than a folder.
-// It stops when there are too many names.
+// folder whose name contains a slash or that a program runs. Any other name without a slash is more
+// likely a word than a folder. It stops when there are too many.
 func expand(base *os.Root, names map[string]bool) map[string]bool {
 	out := maps.Clone(names)
 	for name := range names {
@@ -240,7 +245,7 @@ func expand(base *os.Root, names map[string]bool) map[string]bool {
 		case err != nil || !info.IsDir():
 		case slices.Contains(boundFolders, name):
 			addAll(base, name, out)
-		case strings.Contains(name, "/"):
+		case strings.Contains(name, "/"), names[name]:
 			entries, _ := fs.ReadDir(base.FS(), name)
 			for _, e := range entries[:min(len(entries), maxReferences+maxBound+1)] {
 				file := path.Join(name, e.Name())

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // Kind identifies a layer. The lowest layer is first.
@@ -33,6 +34,7 @@ type layer struct {
 	tree   map[string]any
 	mine   map[string]any // the part that the client marks as the user's own
 	all    bool           // whether the whole layer is the user's own
+	marked bool           // whether the client marks which part is the user's own
 	broken []Notice
 }
 
@@ -76,8 +78,8 @@ func (s *Set) NeedsTrust() []string { return s.held }
 
 // With returns the set with one layer replaced by raw, a Config that the client sent. A Config of
 // kind Initialization or ClientConfig may be nested in a section agentLsp, and may contain
-// userSettings, which are the user's own Config. If raw is empty or null, the layer is removed.
-// Values that cannot be read become notices.
+// userSettings, which are the user's own Config (see believe). If raw is empty or null, the layer
+// is removed. Values that cannot be read become notices.
 func (s *Set) With(kind Kind, raw json.RawMessage) *Set {
 	l := layer{kind: kind, all: kind == Flags || kind == Session}
 	tree, err := parse(raw)
@@ -114,6 +116,7 @@ func (l *layer) unwrap(tree map[string]any) map[string]any {
 		out[k] = v
 	}
 	mine, marked := out["userSettings"]
+	l.marked = marked
 	delete(out, "userSettings")
 	switch mine := mine.(type) {
 	case map[string]any:
@@ -127,12 +130,25 @@ func (l *layer) unwrap(tree map[string]any) map[string]any {
 	return out
 }
 
+// believe drops the mark of later settings unless the client has also marked its first ones. Some
+// editors, such as Emacs with .dir-locals.el, read later settings from files of the workspace, so
+// such a file could otherwise contain the mark.
+func (l *layer) believe(layers []layer) {
+	first := slices.IndexFunc(layers, func(o layer) bool { return o.kind == Initialization })
+	if l.kind != ClientConfig || first >= 0 && layers[first].marked {
+		return
+	}
+	l.tree = merge(l.mine, l.tree)
+	l.mine, l.all = nil, false
+}
+
 // build validates and merges layers.
 func build(layers []layer, trust verdict) *Set {
 	s := &Set{layers: layers, trust: trust, tree: map[string]any{}}
 	base := map[string]any{} // values from the user's own layers
-	for i := range layers {
-		l := &layers[i]
+	for _, own := range layers {
+		l := &own
+		l.believe(layers)
 		s.notices = append(s.notices, l.broken...)
 		c := checker{layer: l.name()}
 		tree := c.object(l.tree, configType, "")

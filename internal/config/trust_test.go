@@ -210,6 +210,20 @@ func TestTrustEndsWithTheContent(t *testing.T) {
 			map[string]string{"tools/check.sh": "1"}, "tools/check.sh", "2",
 		},
 		{
+			"a program in the folder itself",
+			`{"hooks": {"beforeRun": [{"command": "go", "args": ["run", "."]}]}}`,
+			map[string]string{"main.go": "1"}, "main.go", "2",
+		},
+		{
+			"a new file of a program in a folder", `{"check": {"command": "cd x && node tools"}}`,
+			map[string]string{"tools/index.js": "1"}, "tools/other.js", "2",
+		},
+		{
+			"a program in its working directory",
+			`{"mcpServers": {"s": {"command": "python3", "args": ["-u", "."], "cwd": "srv"}}}`,
+			map[string]string{"srv/__main__.py": "1"}, "srv/__main__.py", "2",
+		},
+		{
 			"a formatter", `{"formatters": {"*.x": {"command": "node", "args": ["fmt.js"]}}}`,
 			map[string]string{"fmt.js": "1"}, "fmt.js", "2",
 		},

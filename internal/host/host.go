@@ -30,6 +30,8 @@ type Options struct {
 	// Approver, Spill, QueueLimit, Locks, Bug. The host then sets ID, Cwd, Sink, Store and
 	// Restored. It keeps Restored.ResultFor and Restored.Activated.
 	Prepare func(ctx context.Context, s SessionInfo) (agent.Options, error)
+	// Configured is called when a session's configuration may have changed. It may be nil.
+	Configured func(sessionID string)
 	// Closed is called when a session has been unloaded. If deleted is true, the session's jobs
 	// must also end. Closed may be nil.
 	Closed func(sessionID string, deleted bool)

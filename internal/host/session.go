@@ -18,7 +18,8 @@ type Session struct {
 	Engine *agent.Session
 	Store  *session.Session
 
-	feed *feed
+	feed       *feed
+	configured func(sessionID string) // Options.Configured
 
 	mu     sync.Mutex
 	own    json.RawMessage // the session's own layer of settings
@@ -50,6 +51,9 @@ func (s *Session) Configure(
 		}
 		if s.setConfigAfter(puts, own, effective) {
 			s.Engine.SetQueueLimit(effective.MaxQueue)
+			if s.configured != nil {
+				s.configured(s.ID)
+			}
 			return nil
 		}
 	}

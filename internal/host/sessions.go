@@ -226,6 +226,7 @@ func (h *Host) build(
 	}
 	s := &Session{
 		ID: store.ID(), Cwd: cwd, Store: store, own: h.opts.Settings.Storable(own), config: config,
+		configured: h.opts.Configured,
 	}
 	var coming coming
 	info := SessionInfo{

@@ -34,6 +34,8 @@ type Engine struct {
 
 	mu       sync.Mutex // guards the fields below; never held while asking or saving
 	sessions map[string]Settings
+	holding  map[string]int  // how often Hold keeps a session's policy
+	ended    map[string]bool // sessions that Forget has ended while Hold keeps their policy
 	grants   []Grant
 	loadErr  error
 
@@ -52,7 +54,8 @@ func NewEngine(o Options) (*Engine, error) {
 	if o.Protected == nil {
 		o.Protected = DefaultProtected
 	}
-	e := &Engine{opts: o, sessions: map[string]Settings{}}
+	e := &Engine{opts: o, sessions: map[string]Settings{}, holding: map[string]int{},
+		ended: map[string]bool{}}
 	e.asks.asker = o.Asker
 	if o.Store == nil {
 		return e, nil
@@ -68,13 +71,45 @@ func (e *Engine) Configure(session string, s Settings) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.sessions[session] = s
+	delete(e.ended, session)
 }
 
-// Forget drops a session's policy and the grants that apply only to that session.
+// Hold keeps the policies of a session and its parents until the caller calls the returned
+// function, even if the session is forgotten. A program that outlives its session holds them.
+func (e *Engine) Hold(session string) (release func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var family []string
+	for depth := 0; session != "" && depth <= 8; depth++ {
+		e.holding[session]++
+		family = append(family, session)
+		session = e.sessions[session].Parent
+	}
+	return sync.OnceFunc(func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, s := range family {
+			if e.holding[s]--; e.holding[s] > 0 {
+				continue
+			}
+			delete(e.holding, s)
+			if e.ended[s] {
+				delete(e.sessions, s)
+				delete(e.ended, s)
+			}
+		}
+	})
+}
+
+// Forget drops a session's policy, unless it is held, and the grants that apply only to that
+// session.
 func (e *Engine) Forget(session string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.sessions, session)
+	if e.ended[session] = e.holding[session] > 0; !e.ended[session] {
+		delete(e.sessions, session)
+		delete(e.ended, session)
+	}
 	kept := e.grants[:0]
 	for _, g := range e.grants {
 		if g.Scope != ScopeSession || g.Session != session {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"net/url"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +24,23 @@ var historyFolders = setOf(".hg .svn")
 // Secret reports whether the file at a path usually contains secrets, so that reading it requires
 // approval.
 func Secret(path string) bool { return protectedRead(path) != "" }
+
+// SecretNames returns a function that reports whether a file in a folder usually contains secrets.
+// For many files of one folder, it is cheaper than Secret.
+func SecretNames(folder string) func(name string) bool {
+	folder = filepath.ToSlash(folder)
+	if Secret(folder + "/x") {
+		return func(string) bool { return true }
+	}
+	switch strings.ToLower(path.Base(folder)) {
+	case ".cargo", ".config":
+		return func(name string) bool { return Secret(folder + "/" + name) }
+	}
+	return func(name string) bool {
+		name = strings.ToLower(name)
+		return settingsNames[name] || launcher.Secret(name)
+	}
+}
 
 // protectedRead returns the reason why reading a file requires approval, or "" if it does not. It
 // ignores case, because some file systems do.

@@ -33,7 +33,9 @@ const (
 
 // Options configure a Project. The zero value reads nothing.
 type Options struct {
-	Root    string // workspace root, or ""
+	Root string // workspace root, or ""
+	// Held reports whether the root must not be read now. If Held is nil, it may be read.
+	Held    func() bool
 	UserDir string // folder of the user's own AGENTS.md, commands and agents, or ""
 	// Secret reports whether a file of the workspace must not be sent. If Secret is nil, no file is
 	// secret.
@@ -85,6 +87,14 @@ func New(opts Options) *Project {
 	return &Project{opts: opts, cache: map[string]cached{}}
 }
 
+// root returns the workspace root, or "" if there is none that may be read.
+func (p *Project) root() string {
+	if p.opts.Held != nil && p.opts.Held() {
+		return ""
+	}
+	return p.opts.Root
+}
+
 // Instructions returns the instructions for a working directory: the user's own, then those of the
 // root and of each folder down to cwd. Later instructions take precedence. If all of them together
 // are too long, those farthest from cwd are omitted with a notice.
@@ -116,7 +126,7 @@ func (p *Project) Instructions(cwd string, rules Rules) (files []File, notices [
 // foldersTo returns the folders from the root to cwd, relative to the root. For a cwd outside of
 // the root, it returns only the root.
 func (p *Project) foldersTo(cwd string) []string {
-	if p.opts.Root == "" {
+	if p.root() == "" {
 		return nil
 	}
 	dirs := []string{"."}
@@ -173,7 +183,7 @@ func (p *Project) Agents() (files []File, notices []string) { return p.folderFil
 // project's folder with this name.
 func (p *Project) folderFiles(name string) (files []File, notices []string) {
 	for _, place := range []struct{ base, dir string }{{p.opts.UserDir, name},
-		{p.opts.Root, path.Join(folder, name)}} {
+		{p.root(), path.Join(folder, name)}} {
 		if place.base == "" {
 			continue
 		}

@@ -208,25 +208,30 @@ func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
 // below the command's folder. The notes name the documents that are still not on disk.
 func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call,
 	dir string) (notes []string, err error) {
-	var uris []string
+	var uris, unsaved []string
 	names := map[string]string{}
 	for _, d := range e.Workspace.Documents() {
-		if d.Dirty && d.Ref.IsFile() && below(dir, d.Ref.Path) {
+		if !d.Dirty || !d.Ref.IsFile() || !below(dir, d.Ref.Path) {
+			continue
+		}
+		names[d.Ref.URI] = e.shown(call, d.Ref.Path)
+		if e.SaveDirty == nil || e.Workspace.Linked(d.Ref) {
+			// An editor follows links, so it would write the file to which a command has linked.
+			unsaved = append(unsaved, d.Ref.URI)
+		} else {
 			uris = append(uris, d.Ref.URI)
-			names[d.Ref.URI] = e.shown(call, d.Ref.Path)
 		}
 	}
 	if len(uris) > 0 {
-		unsaved := uris
-		if e.SaveDirty != nil {
-			if unsaved, err = e.SaveDirty(ctx, call, uris); err != nil {
-				return nil, err
-			}
+		failed, err := e.SaveDirty(ctx, call, uris)
+		if err != nil {
+			return nil, err
 		}
-		if len(unsaved) > 0 {
-			notes = append(notes, "These files are not saved in the editor, so the command saw older text on disk: "+
-				joinNames(unsaved, names)+".")
-		}
+		unsaved = append(unsaved, failed...)
+	}
+	if len(unsaved) > 0 {
+		notes = append(notes, "These files are not saved in the editor, so the command saw older text on disk: "+
+			joinNames(unsaved, names)+".")
 	}
 	if pending := e.pendingFiles(call); len(pending) > 0 {
 		notes = append(notes, "Files with proposed changes that are not on disk yet: "+joinNames(pending, nil)+

@@ -206,12 +206,29 @@ func TestSubjects(t *testing.T) {
 
 func TestGrepLeavesSecretsOut(t *testing.T) {
 	h := newHarness(t, func(d *Deps) {
-		d.Secret = func(path string) bool { return strings.HasSuffix(path, ".pem") }
+		d.Secret = func(path string) bool {
+			return strings.HasSuffix(path, ".pem") || strings.HasSuffix(path, "linked.txt")
+		}
+		d.SecretNames = func(string) func(string) bool {
+			return func(name string) bool { return strings.HasSuffix(name, ".pem") }
+		}
 	})
-	h.files("a.txt: needle\n", "key.pem: needle secret\n")
+	h.files("a.txt: needle\n", "key.pem: needle secret\n", "linked.txt: needle secret\n")
 	out := h.run("grep", args{"pattern": "needle"})
-	want(t, out, "a.txt", "1 file with matches skipped", "!needle secret", "!key.pem")
+	want(t, out, "a.txt", "1 file skipped", "!needle secret", "!key.pem", "!linked.txt")
 	want(t, h.run("grep", args{"pattern": "needle", "path": "key.pem"}), "needle secret")
+	// The result does not show whether a secret file matches, so a secret cannot be guessed.
+	for _, mode := range []string{"content", "files", "count"} {
+		guess := func(pattern string) string {
+			out := h.run("grep", args{"pattern": pattern, "mode": mode, "limit": 1})
+			return strings.ReplaceAll(out, pattern, "PATTERN")
+		}
+		if right, wrong := guess("secre."), guess("tercse"); right != wrong {
+			t.Errorf("%s: a right guess shows %q, a wrong one %q", mode, right, wrong)
+		}
+	}
+	h.open("b.pem", "unsaved secret\n")
+	want(t, h.run("grep", args{"pattern": "unsaved"}), "No match", "!unsaved secret")
 }
 
 func TestBashEffect(t *testing.T) {

@@ -87,7 +87,7 @@ type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 // fetcher is the fetch tool of one session.
 type fetcher struct {
 	options func() FetchOptions
-	askHost func(ctx context.Context, call *tool.Call, host, title string) error
+	askHost askHost
 	client  *http.Client
 }
 
@@ -162,7 +162,7 @@ func (f *fetcher) fetch(ctx context.Context, call *tool.Call, a fetchArgs) (*too
 				fetchRedirects)
 		}
 		if host := hostName(u); !allowed[host] {
-			if err := f.askRedirect(ctx, call, u); err != nil {
+			if err := askRedirect(ctx, f.askHost, call, u); err != nil {
 				return nil, err
 			}
 			allowed[host] = true
@@ -184,15 +184,19 @@ func (f *fetcher) fetch(ctx context.Context, call *tool.Call, a fetchArgs) (*too
 	}
 }
 
+// askHost asks the user whether a running call may connect to a host. A non-nil error is the reason
+// why it may not.
+type askHost func(ctx context.Context, call *tool.Call, host, title string) error
+
 // askRedirect asks the user about the host that a response redirects to.
-func (f *fetcher) askRedirect(ctx context.Context, call *tool.Call, u *url.URL) error {
+func askRedirect(ctx context.Context, ask askHost, call *tool.Call, u *url.URL) error {
 	host, title := hostName(u), "Follow a redirect to "+u.String()
-	if f.askHost == nil {
+	if ask == nil {
 		return fmt.Errorf("it redirects to another host (%s), which the user cannot be asked about", host)
 	}
 	wait, cancel := call.WaitContext(ctx)
 	defer cancel()
-	if err := f.askHost(wait, call, host, title); err != nil {
+	if err := ask(wait, call, host, title); err != nil {
 		return fmt.Errorf("it redirects to %s: %w", host, err)
 	}
 	return nil

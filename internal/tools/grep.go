@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -89,13 +88,14 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named,
 		hidden = q.Only.Dots()
 	}
 	q.Unsaved, q.Overlay = e.unsaved()
+	// Whether a secret file matches must not affect the result. Otherwise, many patterns together
+	// would reveal the secret.
+	q.Secret, q.Withheld = e.SecretNames, e.Secret
 	found, err := search.Grep(ctx, root, e.walkOptions(hidden, a.All), q)
 	if err != nil {
 		return nil, e.lookError(call, "searching", root, err)
 	}
-	secret := e.dropSecrets(root, found)
-	out := &grepOutput{secret: secret, output: output{limit: grepBytes}, a: a, mode: mode,
-		found: found, note: note}
+	out := &grepOutput{output: output{limit: grepBytes}, a: a, mode: mode, found: found, note: note}
 	out.dir = func(rel string) string {
 		if rel == "" {
 			return e.shown(call, root)
@@ -107,19 +107,6 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named,
 	res.Details = details(map[string]any{"matches": found.Matches, "files": len(found.Files),
 		"more": found.More})
 	return res, nil
-}
-
-// dropSecrets removes the files that can be read only with the user's permission, and returns how
-// many it removed.
-func (e *sessionEnv) dropSecrets(root string, found *search.Found) int {
-	if e.Secret == nil {
-		return 0
-	}
-	before := len(found.Files)
-	found.Files = slices.DeleteFunc(found.Files, func(f search.FileMatches) bool {
-		return f.Path != "" && e.Secret(root+"/"+f.Path)
-	})
-	return before - len(found.Files)
 }
 
 // searchRoot returns the path of the folder or file to search.
@@ -186,23 +173,18 @@ type grepOutput struct {
 	found *search.Found
 	note  string
 	dir   func(rel string) string
-	// secret counts the files whose matches are not shown because reading the files needs the
-	// user's permission.
-	secret int
 }
 
 func (o *grepOutput) write() string {
 	if o.note != "" {
 		o.line(o.note)
 	}
-	if o.secret > 0 {
-		o.line("[" + plural(o.secret, "file") +
-			" with matches skipped because such files usually contain secrets. Use read, which asks the user first.]")
+	if o.found.Secret > 0 {
+		o.line("[" + plural(o.found.Secret, "file") +
+			" skipped because such files usually contain secrets. Use read, which asks the user first.]")
 	}
 	if len(o.found.Files) == 0 {
-		if o.secret == 0 {
-			o.line(o.nothing())
-		}
+		o.line(o.nothing())
 		return strings.TrimSuffix(o.String(), "\n")
 	}
 	shown, matches := 0, 0

@@ -367,3 +367,51 @@ func TestWebSearchKeyStaysWithTheEndpoint(t *testing.T) {
 		t.Errorf("the endpoint got %q, another host %q", here, there)
 	}
 }
+
+// A redirect of the search endpoint to another host needs its own permission, which network.deny
+// overrides, and leads to no private address.
+func TestWebSearchAsksAboutRedirects(t *testing.T) {
+	var reached atomic.Int32
+	var endpoint *httptest.Server
+	endpoint = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.Host, "localhost") {
+			reached.Add(1)
+			fmt.Fprint(w, `{"results":[]}`)
+			return
+		}
+		http.Redirect(w, r, strings.Replace(endpoint.URL, "127.0.0.1", "localhost", 1),
+			http.StatusFound)
+	}))
+	defer endpoint.Close()
+	var answer error
+	var asked []string
+	search := func(network hosts.Lists, ask bool) string {
+		h := newHarness(t, func(d *Deps) {
+			if ask {
+				d.AskHost = func(_ context.Context, _ *tool.Call, host, title string) error {
+					asked = append(asked, host)
+					return answer
+				}
+			}
+		}).session(func(s *Session) {
+			s.Fetch = func() FetchOptions { return FetchOptions{Network: network} }
+			s.WebSearch = func() WebSearchOptions {
+				return WebSearchOptions{Endpoint: endpoint.URL}
+			}
+		})
+		return h.run("web_search", args{"query": "x"})
+	}
+	want(t, search(ownMachine(t), false), "ERROR: ", "it redirects to another host (localhost)")
+	answer = errors.New("not today")
+	want(t, search(ownMachine(t), true), "ERROR: ", "it redirects to localhost: not today")
+	answer = nil
+	want(t, search(hosts.Lists{}, true), "ERROR: ", "belongs to this machine")
+	want(t, search(ownMachine(t, "localhost"), true), "ERROR: ", "network.deny contains it")
+	if reached.Load() != 0 {
+		t.Error("a redirect that was not allowed was followed")
+	}
+	want(t, search(ownMachine(t), true), "No results")
+	if reached.Load() != 1 || len(asked) != 4 {
+		t.Errorf("reached %d times, asked about %q", reached.Load(), asked)
+	}
+}

@@ -49,6 +49,9 @@ type Deps struct {
 	// Secret reports whether reading a file needs the user's permission. If Secret is nil, no file
 	// needs it.
 	Secret func(path string) bool
+	// SecretNames returns a function that reports whether a file in a folder is secret because of
+	// its name. Searches skip these files. If it is nil, searches skip no file.
+	SecretNames func(folder string) func(name string) bool
 	// SpillDir is the folder for the complete text of outputs that were truncated. The tools may
 	// read the files below it.
 	SpillDir string

@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
 // Limits of web_search.
@@ -27,7 +29,6 @@ type WebSearchOptions struct {
 	// Endpoint is the URL of the search. If it does not contain {query}, q=… is added to it.
 	Endpoint string
 	Headers  map[string]string // for instance, a key
-	Client   *http.Client      // if nil, the tool creates one
 }
 
 type webSearchArgs struct {
@@ -35,8 +36,18 @@ type webSearchArgs struct {
 }
 
 func (e *sessionEnv) webSearchTool() tool.Tool {
-	var dialer net.Dialer // the user's own endpoint may have a private address
-	client := newFetchClient(dialer.DialContext)
+	lists := func() (l hosts.Lists) {
+		if e.Fetch != nil {
+			l = e.Fetch().Network
+		}
+		return l
+	}
+	var own net.Dialer // the user's own endpoint may have a private address
+	other := &hosts.Dialer{Lists: lists}
+	s := &searcher{
+		askHost: e.AskHost, endpoint: newFetchClient(own.DialContext),
+		others: newFetchClient(other.DialContext),
+	}
 	return newTool(definition[webSearchArgs]{
 		spec: tool.Spec{
 			Name: "web_search", Label: "Search the web", Effect: tool.Mutates, Deferred: true,
@@ -46,18 +57,21 @@ func (e *sessionEnv) webSearchTool() tool.Tool {
 		},
 		prepare: func(_ *tool.Call, a webSearchArgs) tool.Prepared {
 			opt := e.WebSearch() // read once, because the user allows a request to this host
-			if opt.Client == nil {
-				opt.Client = client
-			}
 			return tool.Prepared{
 				Label:   "Search the web: " + oneLine(a.Query, 60),
 				Subject: networkSubject("Search the web for "+a.Query, opt.Endpoint),
-				Run: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
-					return webSearch(ctx, opt, a.Query, e.Fetch != nil && e.Fetch().Enabled)
+				Run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
+					return s.search(ctx, call, opt, a.Query, e.Fetch != nil && e.Fetch().Enabled)
 				},
 			}
 		},
 	})
+}
+
+// searcher is the web_search tool of one session.
+type searcher struct {
+	askHost          askHost
+	endpoint, others *http.Client // neither follows redirects
 }
 
 func searchURL(endpoint, query string) (string, error) {
@@ -74,7 +88,7 @@ func searchURL(endpoint, query string) (string, error) {
 	return u.String(), nil
 }
 
-func webSearch(ctx context.Context, opt WebSearchOptions, query string,
+func (s *searcher) search(ctx context.Context, call *tool.Call, opt WebSearchOptions, query string,
 	canFetch bool) (*tool.Result, error) {
 	if strings.TrimSpace(query) == "" {
 		return nil, errors.New("the query is empty")
@@ -83,27 +97,17 @@ func webSearch(ctx context.Context, opt WebSearchOptions, query string,
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
 		return nil, errors.New("the search endpoint in the settings is not a valid address")
 	}
-	req.Header.Set("Accept", "application/json")
-	for k, v := range opt.Headers {
-		req.Header.Set(k, v)
-	}
-	resp, err := keepingHeaders(opt, req.URL.Host).Do(req)
+	status, body, err := s.follow(ctx, call, opt, u)
 	if err != nil {
 		return nil, fmt.Errorf("searching the web: %w", plainNet(err, fetchTimeout))
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, searchBody))
-	if err != nil {
-		return nil, fmt.Errorf("searching the web: %w", plainNet(err, fetchTimeout))
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("searching the web: the endpoint answered %s", resp.Status)
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("searching the web: the endpoint answered %d %s", status,
+			http.StatusText(status))
 	}
 	var answer any
 	if err := json.Unmarshal(body, &answer); err != nil {
@@ -112,23 +116,64 @@ func webSearch(ctx context.Context, opt WebSearchOptions, query string,
 	return searchResult(query, resultList(answer), canFetch), nil
 }
 
-// keepingHeaders returns a client that sends the configured headers, which usually contain a key,
-// only to the endpoint's host. By default, net/http withholds from other hosts only the headers
-// that it knows to be secret.
-func keepingHeaders(opt WebSearchOptions, endpoint string) *http.Client {
-	client := *opt.Client
-	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		if req.URL.Host != endpoint {
-			for k := range opt.Headers {
-				req.Header.Del(k)
+// follow sends the request and follows redirects. Like fetch, it asks before it follows a redirect
+// to another host, and refuses private addresses there. The configured headers, which usually
+// contain a key, are sent only to the endpoint's host.
+func (s *searcher) follow(ctx context.Context, call *tool.Call, opt WebSearchOptions,
+	u *url.URL) (status int, body []byte, err error) {
+	first, client := u, s.endpoint
+	asked := map[string]bool{hostName(u): true}
+	left := fetchTimeout // the time limit is suspended while the user is asked
+	for redirects := 0; redirects <= fetchRedirects; redirects++ {
+		if !asked[hostName(u)] {
+			if err := askRedirect(ctx, s.askHost, call, u); err != nil {
+				return 0, nil, err
 			}
+			asked[hostName(u)] = true
 		}
-		if len(via) >= fetchRedirects {
-			return fmt.Errorf("it redirects more than %d times", fetchRedirects)
+		if hostName(u) != hostName(first) {
+			client = s.others
 		}
-		return checkURL(req.URL)
+		begun, headers := time.Now(), opt.Headers
+		if u.Host != first.Host || u.Scheme != first.Scheme {
+			headers = nil
+		}
+		resp, body, err := searchOnce(ctx, client, u, headers, left)
+		if err != nil {
+			return 0, nil, err
+		}
+		left -= time.Since(begun)
+		next, err := redirectOf(resp)
+		if err == nil && next != nil {
+			err = checkURL(next)
+		}
+		if err != nil || next == nil {
+			return resp.StatusCode, body, err
+		}
+		u = next
 	}
-	return &client
+	return 0, nil, fmt.Errorf("it redirects more than %d times", fetchRedirects)
+}
+
+func searchOnce(ctx context.Context, client *http.Client, u *url.URL, headers map[string]string,
+	limit time.Duration) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	for k, v := range headers {
+		req.Header.Set(k, v)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, searchBody))
+	return resp, body, err
 }
 
 func searchResult(query string, list []any, canFetch bool) *tool.Result {

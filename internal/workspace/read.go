@@ -119,6 +119,12 @@ func readDisk(ref Ref) (*File, error) {
 // MaxFileSize.
 func (w *Workspace) ReadDiskRaw(ref Ref) ([]byte, fs.FileInfo, error) { return files.Read(ref) }
 
+// Linked reports whether a link has appeared on the path of a file since the path was resolved.
+func (w *Workspace) Linked(ref Ref) bool {
+	_, err := files.TrailOf(ref)
+	return err != nil
+}
+
 // OpenDisk opens a regular file below its root for streaming. It refuses devices, pipes and
 // sockets, even if another program created one there after the path was resolved.
 func (w *Workspace) OpenDisk(ref Ref) (*os.File, fs.FileInfo, error) { return files.Open(ref) }

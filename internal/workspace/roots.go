@@ -23,6 +23,11 @@ func (w *Workspace) UndecidedFolders() (folders []string) {
 	return folders
 }
 
+// HoldsBack reports whether a folder is held back or was refused.
+func (w *Workspace) HoldsBack(folder string) bool {
+	return folder != "" && w.roots.HoldsBack(folder)
+}
+
 // AllowFolder makes a folder that is held back a root from now on. folder is a URI or an absolute
 // path.
 func (w *Workspace) AllowFolder(folder string) { w.roots.Allow(folder) }

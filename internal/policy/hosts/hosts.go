@@ -24,7 +24,8 @@ func Normalize(host string) (string, error) {
 	if err != nil && isPlain(host) {
 		name, err = strings.ToLower(host), nil // such as a name with an underscore
 	}
-	if err != nil || name == "" || len(name) > 253 || strings.Contains(name, "..") {
+	name = strings.TrimSuffix(name, ".") // a dot of another script, such as 。
+	if err != nil || name == "" || len(name) > 253 || strings.Contains(name+".", "..") {
 		return "", fmt.Errorf("%q is not a host name", host)
 	}
 	if ip, err := netip.ParseAddr(name); err == nil { // for example an address in another notation
@@ -162,13 +163,22 @@ func Match(pattern, host string) bool {
 	return ok && err == nil
 }
 
-// notPublic are ranges that net/netip does not recognize as non-public.
-var notPublic = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"),
-	netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
-	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
-	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("fec0::/10"),
+// notPublic are ranges of IPv4 addresses, and of IPv6 addresses in global, that the public internet
+// does not route to one host: IANA's special-purpose registries, and the transition mechanisms that
+// contain an IPv4 address (Teredo, 6to4).
+var notPublic = prefixes("0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 " +
+	"198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 " +
+	"2001::/23 2001:db8::/32 2002::/16 3fff::/20")
+
+// global contains all IPv6 addresses that are routed. Addresses that contain an IPv4 address, such
+// as ::127.0.0.1 and 64:ff9b::127.0.0.1, are outside.
+var global = netip.MustParsePrefix("2000::/3")
+
+func prefixes(list string) (out []netip.Prefix) {
+	for p := range strings.FieldsSeq(list) {
+		out = append(out, netip.MustParsePrefix(p))
+	}
+	return out
 }
 
 // Public reports whether an address belongs to the public internet.
@@ -178,6 +188,9 @@ func Public(ip netip.Addr) bool {
 		if n.Contains(ip) {
 			return false
 		}
+	}
+	if ip.Is6() {
+		return global.Contains(ip)
 	}
 	return ip.IsGlobalUnicast() && !ip.IsPrivate()
 }

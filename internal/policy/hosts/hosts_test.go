@@ -25,8 +25,12 @@ func TestNormalize(t *testing.T) {
 		"127.0.0.1":       "127.0.0.1",
 		"localhost":       "localhost",
 		"１２７。0.0.1":       "127.0.0.1",
+		"example.com。":    "example.com",
+		"example.com..":   "example.com",
+		"a_b.example..":   "a_b.example",
 
-		"": "", ".": "", "a b": "", "a/b": "", "a..b": "", "user@host": "", "host:80": "",
+		"": "", ".": "", "。": "", "example.com...": "",
+		"example.com.。": "", "example.com。。": "", "a b": "", "a/b": "", "a..b": "", "user@host": "", "host:80": "",
 		strings.Repeat("a.", 200) + "b": "",
 	} {
 		if got, err := Normalize(host); got != want || (err != nil) != (want == "") {
@@ -84,6 +88,16 @@ func TestAddresses(t *testing.T) {
 		"64:ff9b::7f00:1": false, "224.0.0.1": false, "255.255.255.255": false,
 		"2002:7f00:1::": false, "0.0.0.0": false, "::": false, "::1": false, "fd00::1": false,
 		"100.64.0.1": false, "ff02::1": false, "fec0::1": false,
+		// addresses that contain an IPv4 address, and ranges that are not routed
+		"::127.0.0.1": false, "::7f00:1": false, "::ffff:127.0.0.1": false, "::2": false,
+		"::ffff:0:127.0.0.1": false, "64:ff9b:1::7f00:1": false, "64:ff9b:1::": false,
+		"2001:0:7f00:1::": false, "2001:10::1": false, "2001:2::1": false, "100::1": false,
+		"2001:db8::1": false, "3fff::1": false, "5f00::1": false, "fe80::1": false,
+		"feff::1": false, "fc00::1": false, "fdff::1": false, "ff0e::1": false, "4000::1": false,
+		"1fff::1": false, "200::1": false, "192.0.2.1": false, "198.51.100.1": false,
+		"203.0.113.1": false, "192.88.99.1": false, "198.19.0.1": false, "172.31.255.255": false,
+		"172.32.0.1": true, "2001:4860:4860::8888": true, "2a00:1450::1": true,
+		"3ffe::1": true, "240.0.0.1": false, "100.128.0.1": true, "192.0.1.1": true,
 	} {
 		if err := (Lists{}).CheckAddress(netip.MustParseAddr(address)); (err == nil) != public {
 			t.Errorf("%s: %v", address, err)
@@ -127,6 +141,8 @@ func TestDialResolvesOnce(t *testing.T) {
 		{"127.0.0.0/8", "rebound.example", "REBOUND.example.", true},
 		{"", "", "127.0.0.1", true},
 		{"", "", "::ffff:127.0.0.1", true},
+		{"127.0.0.0/8", "rebound.example", "rebound.example。", true},
+		{"127.0.0.0/8", "rebound.example", "rebound.example..", true},
 	} {
 		lookups = 0
 		d.Lists = func() Lists { return lists(t, c.allow, c.deny) }

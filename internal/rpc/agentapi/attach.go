@@ -254,6 +254,9 @@ func (a *API) contextBlocks(
 	} else {
 		b.Text = "(open in the editor)"
 	}
+	if len(a.attachments().Secrets(l.Cwd, c.URI)) > 0 {
+		return []message.Block{b} // a diagnostic often quotes the text
+	}
 	for i, d := range c.Diagnostics {
 		if i == 0 {
 			b.Text += "\n\nDiagnostics here:"

@@ -17,6 +17,7 @@ type Config struct {
 	Command   string
 	Args      []string
 	Env       []string          // the complete environment of the server
+	Offline   map[string]string // variables that keep the server off the network
 	Languages map[string]string // language id by file name extension, including the dot
 	// RootMarkers are the names of files that mark a root. The first one found determines the root.
 	RootMarkers           []string
@@ -37,7 +38,9 @@ func Builtin() []Config {
 		// Without a delay, gopls publishes diagnostics of the edited file and of the broken files
 		// in one burst.
 		{Name: "gopls", Command: "gopls", Languages: map[string]string{".go": "go"},
-			RootMarkers:           []string{"go.work", "go.mod"},
+			RootMarkers: []string{"go.work", "go.mod"},
+			// A repository could otherwise name modules and toolchains to download.
+			Offline:               map[string]string{"GOPROXY": "off"},
 			InitializationOptions: json.RawMessage(`{"diagnosticsDelay":"0s"}`)},
 		{Name: "typescript-language-server", Command: "typescript-language-server",
 			Args: []string{"--stdio"}, Languages: ts,

@@ -2,10 +2,14 @@ package langserver
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -179,4 +183,49 @@ func pulledOf(s *server, path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.problems.pulled[path] != nil
+}
+
+// TestGoplsReachesNoHost starts gopls in repositories that name modules or toolchains to download,
+// and applies every code action. gopls must not connect to the module proxy.
+func TestGoplsReachesNoHost(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int32
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached.Add(1)
+		http.NotFound(w, r)
+	}))
+	defer proxy.Close()
+	const text = "package main\n\nimport _ \"evil.example/x\"\n\nfunc main() {}\n"
+	for name, mod := range map[string]string{
+		"a module":    "module example.com/sample\n\ngo 1.24\n\nrequire evil.example/y v1.0.0\n",
+		"a toolchain": "module example.com/sample\n\ngo 1.99.0\n\ntoolchain go1.99.0\n",
+	} {
+		settings := filepath.Join(t.TempDir(), "env") // the user's own settings of go
+		lines := "GOPROXY=" + proxy.URL + "\nGOSUMDB=off\n"
+		if err := os.WriteFile(settings, []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := realGopls(t)
+		c := o.Servers()[0]
+		c.Env = append(c.Env, "GOENV="+settings, "GOTOOLCHAIN=auto", "GOMODCACHE="+t.TempDir())
+		for k, v := range c.Offline {
+			c.Env = append(c.Env, k+"="+v)
+		}
+		o.Servers = func() []Config { return []Config{c} }
+		h := newHarness(t, o, "go.mod: "+mod, "main.go: "+text)
+		at := object{"path": "main.go", "line": 3}
+		h.lsp("diagnostics", at)
+		offered := h.lsp("codeActions", at)
+		for _, title := range regexp.MustCompile(`(?m)^- (.*) \(quickfix\)$`).FindAllStringSubmatch(
+			offered, -1) {
+			at["title"] = title[1]
+			h.run("lsp_action", at)
+		}
+		if name == "a module" && !strings.Contains(offered, "go get") {
+			t.Errorf("gopls does not offer to download the module: %s", offered)
+		}
+		if reached.Load() > 0 {
+			t.Errorf("%s: gopls connected to the proxy", name)
+		}
+	}
 }

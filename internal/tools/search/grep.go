@@ -36,6 +36,12 @@ type Query struct {
 	MaxLine int
 	// Overlay returns the text of an unsaved document by its absolute path.
 	Overlay func(abs string) ([]byte, bool)
+	// Secret returns, for the absolute path of a folder, a function that reports whether a file in it
+	// must not be searched. It may be nil. Found.Secret counts these files.
+	Secret func(dir string) func(name string) bool
+	// Withheld reports whether a file with matches, given by its absolute path, is treated like one
+	// without a match. It may be nil.
+	Withheld func(abs string) bool
 	// Unsaved contains absolute paths of unsaved documents, so that documents that are not on disk
 	// are searched too.
 	Unsaved []string
@@ -62,6 +68,7 @@ type Found struct {
 	Matches  int
 	Searched int  // files whose text was read
 	Binary   int  // files skipped because they contain a NUL byte
+	Secret   int  // files skipped because of Query.Secret
 	More     bool // the limit ended the search
 }
 
@@ -117,6 +124,7 @@ type grepper struct {
 	workers sync.WaitGroup
 	seen    map[string]bool // unsaved documents found by the walk
 	nextSeq int
+	secret  int // files skipped because of Query.Secret
 
 	mu    sync.Mutex
 	done  map[int][]FileMatches // finished batches that are waiting for earlier ones
@@ -167,16 +175,16 @@ func (g *grepper) wanted(dir string, files []string) []string {
 			g.seen[abs] = true
 		}
 	}
-	if g.q.Only == nil {
-		return files
-	}
-	var keep []string
-	for _, f := range files {
-		if g.q.Only.Match(dirPrefix(dir) + f) {
-			keep = append(keep, f)
+	if g.q.Only != nil {
+		var keep []string
+		for _, f := range files {
+			if g.q.Only.Match(dirPrefix(dir) + f) {
+				keep = append(keep, f)
+			}
 		}
+		files = keep
 	}
-	return keep
+	return g.notSecret(dir, files)
 }
 
 func dirPrefix(dir string) string {
@@ -197,7 +205,9 @@ func (g *grepper) unsavedOnly() {
 			continue // the walk skipped the document intentionally
 		}
 		dir, name := path.Split(rel)
-		if g.send(batch{g.nextSeq, strings.TrimSuffix(dir, "/"), []string{name}}) != nil {
+		dir = strings.TrimSuffix(dir, "/")
+		if names := g.notSecret(dir, []string{name}); len(names) > 0 &&
+			g.send(batch{g.nextSeq, dir, names}) != nil {
 			return
 		}
 	}
@@ -209,6 +219,7 @@ func (g *grepper) finish() *Found {
 	g.cancel()
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.found.Secret = g.secret
 	return &g.found
 }
 
@@ -229,7 +240,7 @@ func (g *grepper) run() {
 			if searched++; state == fileBinary {
 				binary++
 			}
-			if fm.Count > 0 {
+			if fm.Count > 0 && !(g.q.Withheld != nil && g.q.Withheld(g.root+"/"+rel)) {
 				fm.Path = rel
 				hits = append(hits, fm)
 			}

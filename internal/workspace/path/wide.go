@@ -79,6 +79,13 @@ func (r *Roots) sorted() (usable, held []Root) {
 	return usable, held
 }
 
+// HoldsBack reports whether a folder is wide and not allowed, regardless of whether the user has
+// refused it.
+func (r *Roots) HoldsBack(folder string) bool {
+	real, err := Canonical(filepath.Clean(folder))
+	return err == nil && r.holds(real)
+}
+
 // holds reports whether a folder is wide and not allowed.
 func (r *Roots) holds(folder string) bool {
 	r.mu.Lock()
