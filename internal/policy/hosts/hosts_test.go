@@ -30,7 +30,8 @@ func TestNormalize(t *testing.T) {
 		"a_b.example..":   "a_b.example",
 
 		"": "", ".": "", "。": "", "example.com...": "",
-		"example.com.。": "", "example.com。。": "", "a b": "", "a/b": "", "a..b": "", "user@host": "", "host:80": "",
+		"example.com.。": "", "example.com。。": "", "a b": "", "a/b": "", "a..b": "",
+		"user@host": "", "host:80": "",
 		strings.Repeat("a.", 200) + "b": "",
 	} {
 		if got, err := Normalize(host); got != want || (err != nil) != (want == "") {

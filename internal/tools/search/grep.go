@@ -36,8 +36,8 @@ type Query struct {
 	MaxLine int
 	// Overlay returns the text of an unsaved document by its absolute path.
 	Overlay func(abs string) ([]byte, bool)
-	// Secret returns, for the absolute path of a folder, a function that reports whether a file in it
-	// must not be searched. It may be nil. Found.Secret counts these files.
+	// Secret returns a function that reports whether a file in a folder must not be searched. dir
+	// is the absolute path of the folder. Secret may be nil. Found.Secret counts these files.
 	Secret func(dir string) func(name string) bool
 	// Withheld reports whether a file with matches, given by its absolute path, is treated like one
 	// without a match. It may be nil.
