@@ -88,11 +88,14 @@ func (w *Workspace) reportState(err error) {
 // if files have already been changed, and otherwise when the first file changes.
 func (w *Workspace) KeepCheckpoints(keep Retention) { w.checkpoints.Keep(keep) }
 
-// Checkpoints lists a session's checkpoints, newest first.
-func (w *Workspace) Checkpoints(
-	sessionID string,
-) []Checkpoint {
+// Checkpoints lists a session's checkpoints of files, newest first.
+func (w *Workspace) Checkpoints(sessionID string) []Checkpoint {
 	return w.checkpoints.List(sessionID)
+}
+
+// AllCheckpoints also lists the checkpoints of restores that changed only the conversation.
+func (w *Workspace) AllCheckpoints(sessionID string) []Checkpoint {
+	return w.checkpoints.All(sessionID)
 }
 
 // Checkpoint returns one checkpoint.

@@ -230,7 +230,7 @@ scene('permission', {
     },
   },
   ':AgentPrompt clean up the build folder<CR>',
-  { see = 'reject and give a reason' },
+  { see = 'Reject and give a reason' },
 })
 scene('permission-select', {
   script = { { text = 'I will clean up.', toolCalls = { call('bash', { command = 'rm -rf build/' }) } } },
@@ -256,7 +256,7 @@ scene('question', {
     },
   },
   ':AgentPrompt print totals<CR>',
-  { see = 'write an answer' },
+  { see = 'Write an answer' },
 })
 scene('question-multi', {
   script = {
@@ -275,7 +275,7 @@ scene('question-multi', {
     },
   },
   ':AgentPrompt write tests<CR>',
-  { see = 'send the marked' },
+  { see = 'Send the marked' },
   '<C-w>l13',
   { see = '[x] Item' },
 })

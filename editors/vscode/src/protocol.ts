@@ -105,6 +105,13 @@ export interface CheckpointDiffResult {
   diff: string;
 }
 
+/** CheckpointListParams names the session whose checkpoints are listed. */
+export interface CheckpointListParams {
+  sessionId: string;
+  /** Conversation also lists the restores that changed only the conversation. */
+  conversation?: boolean;
+}
+
 /** CheckpointListResult lists checkpoints, newest first. */
 export interface CheckpointListResult {
   checkpoints: Array<Checkpoint>;
@@ -1517,7 +1524,7 @@ export interface Requests {
   "agent/proposal/list": { params: ProposalListParams; result: ProposalListResult };
   "agent/proposal/get": { params: ProposalParams; result: ProposalGetResult };
   "agent/proposal/resolve": { params: ProposalResolveParams; result: ProposalResolveResult };
-  "agent/checkpoint/list": { params: SessionParams; result: CheckpointListResult };
+  "agent/checkpoint/list": { params: CheckpointListParams; result: CheckpointListResult };
   "agent/checkpoint/diff": { params: CheckpointParams; result: CheckpointDiffResult };
   "agent/checkpoint/restore": { params: CheckpointRestoreParams; result: CheckpointRestoreResult };
   "agent/permission/list": { params: Empty; result: PermissionListResult };

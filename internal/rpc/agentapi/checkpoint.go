@@ -12,12 +12,15 @@ import (
 
 func (a Checkpoints) List(
 	ctx context.Context,
-	p *wire.SessionParams,
+	p *wire.CheckpointListParams,
 ) (wire.CheckpointListResult, error) {
 	if _, err := a.get(ctx, p.SessionID); err != nil {
 		return wire.CheckpointListResult{}, err
 	}
 	list := a.Core().Workspace.Checkpoints(p.SessionID)
+	if p.Conversation {
+		list = a.Core().Workspace.AllCheckpoints(p.SessionID)
+	}
 	out := wire.CheckpointListResult{Checkpoints: make([]wire.Checkpoint, 0, len(list))}
 	for _, c := range list {
 		out.Checkpoints = append(out.Checkpoints, wire.Checkpoint{

@@ -34,7 +34,7 @@ var requests = []method{
 	{wire.MethodProposalList, "ProposalListParams", "ProposalListResult"},
 	{wire.MethodProposalGet, "ProposalParams", "ProposalGetResult"},
 	{wire.MethodProposalResolve, "ProposalResolveParams", "ProposalResolveResult"},
-	{wire.MethodCheckpointList, "SessionParams", "CheckpointListResult"},
+	{wire.MethodCheckpointList, "CheckpointListParams", "CheckpointListResult"},
 	{wire.MethodCheckpointDiff, "CheckpointParams", "CheckpointDiffResult"},
 	{wire.MethodCheckpointRestore, "CheckpointRestoreParams", "CheckpointRestoreResult"},
 	{wire.MethodPermissionList, "Empty", "PermissionListResult"},

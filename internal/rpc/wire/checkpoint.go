@@ -2,6 +2,13 @@ package wire
 
 import "time"
 
+// CheckpointListParams names the session whose checkpoints are listed.
+type CheckpointListParams struct {
+	SessionID string `json:"sessionId"`
+	// Conversation also lists the restores that changed only the conversation.
+	Conversation bool `json:"conversation,omitzero"`
+}
+
 // CheckpointListResult lists checkpoints, newest first.
 type CheckpointListResult struct {
 	Checkpoints []Checkpoint `json:"checkpoints"`

@@ -39,7 +39,7 @@ var exchanges = map[string]exchange{
 	MethodProposalGet:     {&ProposalParams{}, &ProposalGetResult{}},
 	MethodProposalResolve: {&ProposalResolveParams{}, &ProposalResolveResult{}},
 
-	MethodCheckpointList:    {&SessionParams{}, &CheckpointListResult{}},
+	MethodCheckpointList:    {&CheckpointListParams{}, &CheckpointListResult{}},
 	MethodCheckpointDiff:    {&CheckpointParams{}, &CheckpointDiffResult{}},
 	MethodCheckpointRestore: {&CheckpointRestoreParams{}, &CheckpointRestoreResult{}},
 	MethodPermissionList:    {&Empty{}, &PermissionListResult{}},

@@ -227,13 +227,18 @@ func (l *Log) report(err error) {
 
 // List returns a session's checkpoints of files, newest first.
 func (l *Log) List(session string) []Checkpoint {
+	return slices.DeleteFunc(l.All(session), func(c Checkpoint) bool {
+		return c.Restore && len(c.Files) == 0 // it restored only the conversation
+	})
+}
+
+// All returns a session's checkpoints, newest first, including those of restores that changed only
+// the conversation.
+func (l *Log) All(session string) []Checkpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []Checkpoint
 	for _, cp := range slices.Backward(l.session(session).list) {
-		if cp.Restore && len(cp.Files) == 0 {
-			continue // it restored only the conversation, and there is no change to show
-		}
 		out = append(out, cp.view())
 	}
 	return out

@@ -52,12 +52,13 @@ end
 
 --- Returns all hunks of a proposal if the user changed the text of an accepted hunk, otherwise nil.
 ---@return agent_lsp.Change[]?
+---@return integer count number of hunks that the user changed
 local function changed_by_user(proposal)
-  local out, changed = {}, false
+  local out, count = {}, 0
   for _, f in ipairs(proposal.files or {}) do
     for _, h in ipairs(f.hunks) do
       local was = proposed[h.hunkId]
-      changed = changed or h.state == 'accepted' and h.newText ~= was.text
+      count = count + (h.state == 'accepted' and h.newText ~= was.text and 1 or 0)
       table.insert(out, {
         uri = f.uri,
         line = was.line,
@@ -67,16 +68,18 @@ local function changed_by_user(proposal)
       })
     end
   end
-  return changed and out or nil
+  return count > 0 and out or nil, count
 end
 
 for _, name in ipairs({ 'proposal/created', 'proposal/updated', 'proposal/closed' }) do
   events.on(name, function(p)
     local id = p.proposal.proposalId
     vim.iter(p.proposal.files or {}):each(remember)
+    local changes, edited = changed_by_user(p.proposal)
     edits[id] = {
       diff = p.diff or edits[id] and edits[id].diff,
-      changes = changed_by_user(p.proposal),
+      changes = changes,
+      edited = edited,
       proposal = p.proposal,
     }
   end)
@@ -209,6 +212,16 @@ local function is_omitted(d)
   return not changes_of(d) and type(d.details) == 'table' and d.details.changesOmitted == true
 end
 
+--- Returns the text about the user's own changes to accepted hunks. A loaded session does not say
+--- how many hunks the user changed.
+local function with_changes(d, accepted)
+  local edited = edits[d.proposalId] and edits[d.proposalId].edited
+  if accepted == 1 or edited == accepted then
+    return ' with your changes'
+  end
+  return edited and (', %d with your changes'):format(edited) or ', some with your changes'
+end
+
 --- Returns the user's decision, for example "1 accepted, 1 rejected: too long". With the policy
 --- `auto`, the user does not decide, and the edit is described as applied.
 ---@param d agent_lsp.Item
@@ -226,7 +239,7 @@ function M.decision(d)
     table.insert(parts, 'applied')
   elseif accepted > 0 then
     local edited = changes_of(d) or (d.result or ''):find(' changed by the user', 1, true)
-    table.insert(parts, accepted .. ' accepted' .. (edited and ' with your changes' or ''))
+    table.insert(parts, accepted .. ' accepted' .. (edited and with_changes(d, accepted) or ''))
   end
   if rejected > 0 then
     table.insert(parts, rejected .. ' rejected' .. (comment_in(d.result) or ''))

@@ -76,14 +76,14 @@ local function add_beginning(add)
     add(' q  hide this panel', 'AgentLspMeta', 2)
     return add('    ' .. permission.where[1], 'AgentLspMeta')
   end
-  add('Ask for a change, or ask about the code.', 'AgentLspUser')
+  add('Ask for a change, or ask a question.', 'AgentLspUser')
   add(' i  write a prompt (:AgentPrompt)', 'Normal', 2)
   add(' q  hide this panel', 'Normal', 2)
   add('', 'Normal')
   add('Later:', 'AgentLspMeta')
   local accept, reject = deciding()
   for _, later in ipairs({
-    { '@', 'names a file' },
+    { '@', 'adds a file' },
     { accept, 'accepts a hunk' },
     { reject, 'rejects a hunk' },
     { ':AgentReview', 'shows all changes' },
@@ -121,10 +121,10 @@ function M.look(state)
       end
     end
     if permission.is_multi(entry) then
-      add(' ↵  send the marked choices', 'Normal', 4)
+      add(' ↵  Send the marked choices', 'Normal', 4)
     end
     local is_question = entry.kind == 'question'
-    add(is_question and ' a  write an answer' or ' f  reject and give a reason', 'Normal', 2)
+    add(is_question and ' a  Write an answer' or ' f  Reject and give a reason', 'Normal', 2)
     for _, line in ipairs(permission.where) do
       add('    ' .. line, 'AgentLspMeta')
     end
@@ -142,8 +142,9 @@ function M.look(state)
     add((' %s  %s'):format(help[1], help[2]), 'Normal', 2)
   end
   if state.status == 'idle' and (state.broken or #state.queue > 0) then
-    local what = #state.queue > 0 and 'send the first queued prompt' or 'continue the stopped turn'
-    add(' c  ' .. what, 'AgentLspMeta', 2)
+    local what = state.failure and 'try again' or 'continue the stopped turn'
+    what = #state.queue > 0 and 'send the first queued prompt' or what
+    add(' c  ' .. what, state.failure and 'Normal' or 'AgentLspMeta', 2)
   end
   if #lines == 0 and transcript.is_empty() then
     add_beginning(add)

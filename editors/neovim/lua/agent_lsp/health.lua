@@ -1,6 +1,13 @@
 --- Implements :checkhealth agent_lsp.
 local M = {}
 
+--- Advice for a user without a provider. It precedes the daemon's own advice, which names variables
+--- of the shell.
+local without_provider = {
+  'choose a provider and a model with `:AgentSetup`',
+  'try the agent without a provider with `:AgentDemo`',
+}
+
 --- Shows the lines of the daemon's own report. A last line that begins with "next:" contains advice
 --- about the line before it.
 local function tell(text, ready)
@@ -9,7 +16,8 @@ local function tell(text, ready)
   local advice = not ready and lines[#lines]:match('^next: (.*)')
   for i, line in ipairs(lines) do
     if advice and i == #lines - 1 then
-      h.warn(line, { advice })
+      local own = vim.startswith(line, 'provider: none') and vim.list_slice(without_provider) or {}
+      h.warn(line, vim.list_extend(own, { advice }))
     elseif ready and vim.startswith(line, 'next: ') then
       -- The daemon's own advice names a shell command.
       h.ok('ready: use `:AgentPrompt` to prompt the agent')

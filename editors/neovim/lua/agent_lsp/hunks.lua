@@ -195,4 +195,18 @@ events.on('exit', function(params)
   changed(uris)
 end)
 
+--- Counts the pending hunks of a workspace's session whose text is not in the buffer yet. Stopping
+--- or steering the turn would discard them.
+---@param ws agent_lsp.Workspace
+function M.undecided(ws)
+  local found = 0
+  for _, w in ipairs(M.pending()) do
+    local own = M.workspace(w.proposal) == ws and w.proposal.sessionId == ws.session
+    if own and w.file.placement ~= 'applied' then
+      found = found + 1
+    end
+  end
+  return found
+end
+
 return M

@@ -103,22 +103,6 @@ function M.steer(text, fn)
   end, nil, fn)
 end
 
---- Counts a workspace's pending hunks that stopping the turn would discard, because their text is
---- not in the buffer yet.
-local function undecided(ws)
-  local hunks, count = require('agent_lsp.hunks'), 0
-  for _, w in ipairs(hunks.pending()) do
-    if
-      hunks.workspace(w.proposal) == ws
-      and w.proposal.sessionId == ws.session
-      and w.file.placement ~= 'applied'
-    then
-      count = count + 1
-    end
-  end
-  return count
-end
-
 --- Stops the running turn in a workspace without asking the user.
 ---@param ws agent_lsp.Workspace
 local function stop(ws)
@@ -141,7 +125,7 @@ function M.abort()
   if not (ws and ws.id and ws.session) then
     return log.tell('no turn is running')
   end
-  local count = undecided(ws)
+  local count = require('agent_lsp.hunks').undecided(ws)
   if count == 0 then
     return stop(ws)
   end

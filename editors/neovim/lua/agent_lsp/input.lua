@@ -38,16 +38,32 @@ function M.about(range)
   end
 end
 
+--- Returns descriptions of what Enter and other keys do now, from the longest to the shortest.
+---@return string[]
+local function key_texts()
+  local answers = require('agent_lsp.permission').answers()
+  if answers then
+    local enter = ('Answer with %s, then Enter'):format(answers)
+    return { enter .. '; Ctrl-C stops', enter }
+  end
+  local status = require('agent_lsp.panel').state.status
+  if status == 'running' or status == 'awaiting' then
+    local stop = ', Ctrl-C stops'
+    local enter = 'Enter sends now'
+    return { enter .. ', Alt-Enter after this turn' .. stop, enter .. stop, enter }
+  end
+  return { 'Enter sends, @ adds a file', 'Enter sends' }
+end
+
 --- Returns the line above the input, which shows the prompt's context and the keys.
 function M.hint()
   local what = about and 'about ' .. about.name or ''
   local once = require('agent_lsp.once').text()
   what = what .. (what ~= '' and once ~= '' and ', ' or '') .. once
-  local answers = require('agent_lsp.permission').answers()
-  local enter = answers and ('Answer with %s, then Enter'):format(answers) or 'Enter sends'
-  local keys = enter .. (answers and '' or ', Alt-Enter queues') .. ', Ctrl-C stops'
   local room = vim.api.nvim_win_get_width(0) - #what - 2
-  for _, shorter in ipairs({ enter .. ', Ctrl-C stops', enter }) do
+  local texts = key_texts()
+  local keys = texts[1]
+  for _, shorter in ipairs(texts) do
     keys = #keys > room and shorter or keys
   end
   return (what ~= '' and ' %#AgentLspKey#' .. what:gsub('%%', '%%%%') or '')
@@ -140,9 +156,36 @@ local function is_for_request(said, deliver)
   return true
 end
 
+--- Asks the user what to do with the text if sending it now would reject changes that wait for a
+--- decision. It returns false if there are none.
+---@param said string
+---@param deliver fun()
+---@return boolean
+local function is_during_review(said, deliver)
+  local ws = require('agent_lsp.client').here()
+  local waits = require('agent_lsp.panel').state.status == 'awaiting'
+  local count = waits and ws and require('agent_lsp.hunks').undecided(ws) or 0
+  if count == 0 then
+    return false
+  end
+  local those = ('%d %s'):format(count, count == 1 and 'change' or 'changes')
+  vim.ui.select({ 'Send after this turn', 'Send now and reject ' .. those, 'Keep typing' }, {
+    prompt = ('The agent is waiting for your decision on %s.'):format(those),
+    kind = 'agent_lsp',
+  }, function(_, n)
+    if n == 1 then
+      M.deliver(said, 'queue')
+    elseif n == 2 then
+      deliver()
+    end
+  end)
+  return true
+end
+
 --- Sends the input's text as a steer during a turn, otherwise as a prompt. If how is 'queue', it
 --- adds the text to the queue instead. If the agent is waiting for an answer, the text answers the
---- request, or the user is asked what the text is for.
+--- request, or the user is asked what the text is for. If the text would reject undecided changes,
+--- the user is asked first.
 ---@param how? 'queue'
 function M.submit(how)
   local said = text()
@@ -152,7 +195,8 @@ function M.submit(how)
   local function deliver()
     M.deliver(said, how)
   end
-  if how == 'queue' or not is_for_request(said, deliver) then
+  local asks = how ~= 'queue' and (is_for_request(said, deliver) or is_during_review(said, deliver))
+  if not asks then
     deliver()
   end
 end

@@ -160,6 +160,14 @@ function M.set_pinned(ids)
   return changed
 end
 
+--- Reports whether the user has sent a message since a time.
+---@param created string
+function M.prompted_since(created)
+  return vim.iter(M.list):any(function(item)
+    return item.data.type == 'userMessage' and moment(item.data.createdAt) > moment(created)
+  end)
+end
+
 --- Marks the calls that were running when the daemon died as cancelled, and returns them.
 ---@return agent_lsp.PanelItem[]
 function M.interrupt()

@@ -91,14 +91,15 @@ end
 --- Returns the hint as virtual lines, for a hunk whose lines leave no room for the hint. If the
 --- actions do not fit into one line, each action gets its own line.
 local function own_lines(keys, here, columns)
-  local shown = here and short or { 'next' }
-  local out, width = chunks(keys, shown)
-  if width <= columns then
-    return { out }
+  for _, shown in ipairs(here and { long, short } or { { 'next' } }) do
+    local out, width = chunks(keys, shown)
+    if width <= columns then
+      return { out }
+    end
   end
   return vim.tbl_map(function(action)
     return (chunks(keys, { action }))
-  end, shown)
+  end, here and short or { 'next' })
 end
 
 --- Returns the hunk that gets the hint: the one under the cursor, otherwise the next one.

@@ -116,7 +116,8 @@ local function width_of(bar)
 end
 
 --- Draws the window bars with the state, title, cost and context. A narrow window omits the title,
---- then the cost, then the context, so that the state stays whole.
+--- then the cost, then the context, so that the state stays whole. If the title does not fit, the
+--- status line below the transcript shows it.
 function M.winbar()
   local status = (' %%#%s#%s%%* '):format(
     status_groups[state.status] or 'AgentLspMeta',
@@ -130,9 +131,12 @@ function M.winbar()
       end
     end
     local room = width - width_of(status .. '· ' .. rest) - 1
-    local titled = (state.title or '') ~= '' and room >= 8 -- a shorter title is not helpful
-    local bar = titled and status .. '· ' .. fit(state.title, room) or status
+    local title = state.title or ''
+    local titled = title ~= '' and room >= 8 -- a shorter title is not helpful
+    local bar = titled and status .. '· ' .. fit(title, room) or status
     vim.wo[win][0].winbar = bar .. '%=' .. rest
+    local whole = title == '' or vim.api.nvim_strwidth(render.line(title)) <= room
+    vim.wo[win][0].statusline = ' ' .. (whole and 'agent-lsp' or fit(title, width - 2))
   end
 end
 
@@ -440,12 +444,16 @@ events.on('session/updated', function(p)
   if not transcript.ours(p) then
     return
   end
+  local before = state.status
   for _, key in ipairs(told) do
     if p[key] ~= nil and p[key] ~= vim.NIL then
       state[key] = p[key]
     end
   end
   M.winbar()
+  if state.status ~= before then
+    vim.cmd.redrawstatus({ bang = true }) -- the input's keys do something else now
+  end
   transcript.set_pinned(p.pinned or {})
   transcript.touch_footer()
 end)

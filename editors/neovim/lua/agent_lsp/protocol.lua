@@ -76,6 +76,11 @@
 ---@class agent_lsp.CheckpointDiffResult
 ---@field diff string
 
+--- CheckpointListParams names the session whose checkpoints are listed.
+---@class agent_lsp.CheckpointListParams
+---@field sessionId string
+---@field conversation? boolean Conversation also lists the restores that changed only the conversation.
+
 --- CheckpointListResult lists checkpoints, newest first.
 ---@class agent_lsp.CheckpointListResult
 ---@field checkpoints agent_lsp.Checkpoint[]

@@ -29,7 +29,8 @@ end
 ---@param ws agent_lsp.Workspace
 function M.run(session, ws)
   learn_edits(ws)
-  client.request('agent/checkpoint/list', { sessionId = session }, function(err, res)
+  local params = { sessionId = session, conversation = true }
+  client.request('agent/checkpoint/list', params, function(err, res)
     if err or transcript.session ~= session then
       return
     end

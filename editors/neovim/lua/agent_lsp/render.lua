@@ -341,7 +341,7 @@ end
 local function title_of(d)
   local label = d.label and d.label ~= '' and d.label or d.name or ''
   if require('agent_lsp.permission').asks_about(d) then
-    return (label:match('^%w[%w%-]*') or label) .. ' …'
+    return (label:match('^%w[%w%-]*') or label) .. ': needs your answer'
   end
   -- The title is the first line without its final colon.
   return label:find('\n') and M.line(label):gsub(':$', '') or M.line(label)

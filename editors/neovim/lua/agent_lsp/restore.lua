@@ -1,6 +1,7 @@
 --- Undoes the agent's changes: those from the last turn, or those since a checkpoint that the user
 --- previews first. Each restore adds an entry to the transcript and can itself be undone.
 local client = require('agent_lsp.client')
+local items = require('agent_lsp.items')
 local log = require('agent_lsp.log')
 local render = require('agent_lsp.render')
 local transcript = require('agent_lsp.transcript')
@@ -16,15 +17,6 @@ local M = {}
 ---@field skipped? string the files that the restore did not change
 
 local undos = {} ---@type table<string, agent_lsp.Undo> by the checkpoint that the restore created
-
----@class agent_lsp.ConversationRestore a restore that changed no file
----@field checkpoint string
----@field text string
----@field created string
----@field after? string the newest listed checkpoint at that time
-
---- The restores that changed only the conversation, by session. The daemon does not list them.
-local unlisted = {} ---@type table<string, agent_lsp.ConversationRestore[]>
 
 ---@param kind agent_lsp.RestoreKind
 ---@return agent_lsp.RestoreKind
@@ -79,16 +71,15 @@ local function add_entry(text, uris, undo, created)
 end
 
 --- Returns the kind of each restore among the checkpoints, newest first. Kinds from an earlier
---- Neovim process are not stored, so a restore directly after another one is assumed to revert that
---- one.
+--- Neovim process are not stored, so a restore directly after another one of the same scope is
+--- assumed to revert that one.
 local function kinds_of(list)
-  local out, before = {}, nil
+  local out = {}
   for i = #list, 1, -1 do
+    local before = list[i + 1]
+    local reverts = out[i + 1] == 'undo' and before.conversation == list[i].conversation
     if list[i].messageId == '' then
-      before = before == 'undo' and 'back' or 'undo'
-      out[i] = before
-    else
-      before = nil
+      out[i] = reverts and 'back' or 'undo'
     end
   end
   return out
@@ -109,10 +100,6 @@ function M.recall(list, ws)
       add_entry(text, c.files, { checkpoint = c.checkpointId, workspace = ws }, c.createdAt)
     end
   end
-  for _, one in ipairs(unlisted[ws.session] or {}) do
-    one.after = one.after or (list[1] and list[1].checkpointId or '')
-    add_entry(one.text, {}, { checkpoint = one.checkpoint, workspace = ws }, one.created)
-  end
 end
 
 --- Shows what a restore changed. After a restore of the conversation, the daemon replays the
@@ -124,15 +111,6 @@ end
 local function show(res, text, scope, at)
   local session = at.workspace.session
   local undo = { checkpoint = res.undoCheckpointId, workspace = at.workspace }
-  if scope == 'both' and #res.changes == 0 then
-    local second, micro = vim.uv.gettimeofday()
-    local created = ('%s.%06dZ'):format(os.date('!%Y-%m-%dT%H:%M:%S', second), micro)
-    unlisted[session] = unlisted[session] or {}
-    table.insert(
-      unlisted[session],
-      { checkpoint = undo.checkpoint, text = text, created = created }
-    )
-  end
   if transcript.session ~= session then
     return
   end
@@ -168,8 +146,9 @@ function M.restore(id, at, kind, scope, prompt)
     undos[res.undoCheckpointId] = { kind = opposite(kind), scope = scope, skipped = left }
     vim.cmd.checktime()
     local text = describe(#res.changes, kind, scope)
-    local to = prompt and (' to the state before the prompt "%s"'):format(prompt) or ''
-    log.tell(text .. to .. left .. '; use :AgentUndo again to undo this')
+    local to = prompt and (' to the state before "%s"'):format(prompt) or ''
+    local undo = prompt and ':AgentUndo undoes this' or 'use :AgentUndo again to undo this'
+    log.tell(text .. to .. left .. '; ' .. undo)
     show(res, text, scope, at)
   end, at)
 end
@@ -184,9 +163,13 @@ function M.undo_entry(item)
   M.restore(undo.checkpoint, { workspace = undo.workspace })
 end
 
-local function checkpoints(fn)
+--- Lists the session's checkpoints.
+---@param conversation boolean whether to list restores that changed only the conversation
+---@param fn fun(list: agent_lsp.Checkpoint[], at: { workspace: agent_lsp.Workspace })
+local function checkpoints(conversation, fn)
   require('agent_lsp.session').get(function(session, at)
-    client.request('agent/checkpoint/list', { sessionId = session }, function(err, res)
+    local params = { sessionId = session, conversation = conversation }
+    client.request('agent/checkpoint/list', params, function(err, res)
       if err then
         return log.tell(err, vim.log.levels.WARN)
       end
@@ -204,15 +187,17 @@ local function kind_of(c)
   return c.messageId == '' and 'back' or 'undo'
 end
 
---- Undoes the last turn or the last restore.
+--- Undoes the last turn or the last restore. After a new prompt, it skips restores that changed
+--- only the conversation, because undoing such a restore would remove the prompt.
 function M.undo()
-  checkpoints(function(list, at)
-    local others = unlisted[at.workspace.session] or {}
-    local last = others[#others]
-    if last and last.after == list[1].checkpointId then
-      return M.restore(last.checkpoint, at)
+  checkpoints(true, function(list, at)
+    for _, c in ipairs(list) do
+      local talk = c.messageId == '' and #c.files == 0
+      if not talk or not items.prompted_since(c.createdAt) then
+        return M.restore(c.checkpointId, at, kind_of(c), c.conversation and 'both' or nil)
+      end
     end
-    M.restore(list[1].checkpointId, at, kind_of(list[1]), list[1].conversation and 'both' or nil)
+    log.tell('there is nothing to undo')
   end)
 end
 
@@ -244,7 +229,7 @@ end
 --- Returns the line that names the preview's keys.
 ---@param c agent_lsp.Checkpoint
 local function preview_keys(c)
-  local also = has_conversation(c) and ', b also restores the conversation' or ''
+  local also = has_conversation(c) and ', b also the conversation' or ''
   return ('Enter restores the files%s, q closes the window.'):format(also)
 end
 
@@ -254,9 +239,12 @@ end
 ---@param newer agent_lsp.Checkpoint[]
 ---@param diff string
 local function preview_text(c, newer, diff)
-  local lines = { (heading(c, 300):gsub('^(%S+ %S+) +', '%1  ')), preview_keys(c), '' }
+  local function narrow(text)
+    return (text:gsub('^(%S+ %S+) +', '%1  '))
+  end
+  local lines = { narrow(heading(c, 300)), preview_keys(c), '' }
   for _, other in ipairs(newer) do
-    table.insert(lines, 'also undone: ' .. M.entry(other))
+    table.insert(lines, 'also undone: ' .. narrow(M.entry(other)))
   end
   if #newer > 0 then
     table.insert(lines, '')
@@ -309,14 +297,15 @@ local function preview(c, lines, at)
   if has_conversation(c) then
     map('b', function()
       close()
-      M.restore(c.checkpointId, at, kind_of(c), 'both', transcript.prompt(c.messageId))
+      local before = transcript.prompt(c.messageId, 20) -- the message must fit into 120 columns
+      M.restore(c.checkpointId, at, kind_of(c), 'both', before)
     end, 'restore the files and the conversation')
   end
 end
 
 --- Lets the user choose a checkpoint, preview it and restore it.
 function M.pick()
-  checkpoints(function(list, at)
+  checkpoints(false, function(list, at)
     local opts = { prompt = 'Restore a checkpoint', format_item = M.entry }
     vim.ui.select(list, opts, function(c, n)
       if not c then

@@ -224,7 +224,8 @@ local decided ---@type { buf: integer, cursor: integer[], ids: table<string, boo
 --- Reports where the next hunk is if the buffer with the decided hunk has no more hunks.
 local function tell_next(buf)
   local uris = hunks.uris()
-  if #uris > 0 then
+  local overview = package.loaded['agent_lsp.overview']
+  if #uris > 0 and not (overview and overview.is(buf)) then
     local key = require('agent_lsp.keys').of(buf, 'next') or ':AgentReview'
     local path = vim.fn.fnamemodify(vim.uri_to_fname(uris[1]), ':.')
     log.tell(('no more hunks in this file; use %s to continue in %s'):format(key, path))

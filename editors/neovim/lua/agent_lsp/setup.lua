@@ -104,6 +104,17 @@ local function enter_model(o, ws, prompt)
   end)
 end
 
+--- Describes an error about a provider, with the name that the list shows.
+---@param o agent_lsp.Offer
+---@param problem string
+local function describe(o, problem)
+  local text, start = failure.setup_text(problem), ('The API key of %s '):format(o.name)
+  if vim.startswith(text, start) then
+    text = ('The API key for %s '):format(o.short or o.title) .. text:sub(#start + 1)
+  end
+  return text
+end
+
 --- Says why the provider's models could not be listed, and asks what to do.
 ---@param o agent_lsp.Offer
 ---@param ws agent_lsp.Workspace
@@ -127,7 +138,7 @@ local function listing_failed(o, ws, problem)
     enter_model(o, ws, '')
   end)
   vim.ui.select(choices, {
-    prompt = failure.setup_text(problem),
+    prompt = describe(o, problem),
     kind = 'agent_lsp',
     format_item = function(choice)
       return choice.text
@@ -241,15 +252,25 @@ function enter_address(o, ws)
   end)
 end
 
+--- Describes what the setup of a provider needs.
+---@param o agent_lsp.Offer
+local function needs(o)
+  if o.variable and (vim.env[o.variable] or '') ~= '' then
+    return 'key in ' .. o.variable
+  elseif o.variable then
+    return o.url and 'needs a URL and a key' or 'needs a key'
+  end
+  return o.optional and 'needs a URL, and often a key' or 'needs no key'
+end
+
 --- Begins the setup.
 function M.start()
   local ws = client.workspace()
   vim.ui.select(offers, {
-    prompt = 'Provider',
+    prompt = 'Choose a provider',
     kind = 'agent_lsp',
     format_item = function(o)
-      local set = o.variable and (vim.env[o.variable] or '') ~= ''
-      return o.title .. (set and ('  (key in %s)'):format(o.variable) or '')
+      return ('%s  (%s)'):format(o.title, needs(o))
     end,
   }, function(o)
     if o then

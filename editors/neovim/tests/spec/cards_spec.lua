@@ -92,6 +92,22 @@ H.case(
   end
 )
 
+H.case('the card says how many of the accepted hunks the user changed', function()
+  R.edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(2)
+  R.go(2)
+  vim.cmd('AgentEdit')
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'Two' })
+  vim.cmd('write')
+  H.hunks(1)
+  R.go(9)
+  vim.cmd('AgentAccept')
+  H.equal(H.turn().status, 'completed')
+  shows('`2 accepted, 1 with your changes`')
+end)
+
 H.case('the card of an applied edit shows each decision that follows', function()
   R.edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' }, { settings = { editPolicy = 'review' } })
   H.edit('a.txt')

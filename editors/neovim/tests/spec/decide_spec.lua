@@ -109,7 +109,7 @@ H.case(
     require('agent_lsp.panel').close()
     H.equal(vim.o.columns, 80)
     move(2)
-    H.equal({ hint() }, { 'gla accept  glr reject', 1 })
+    H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 1 })
     move(4)
     H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 4 })
     vim.cmd('AgentReject!')

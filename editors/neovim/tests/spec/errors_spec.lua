@@ -66,7 +66,7 @@ H.case(
     failing({ status = 500, message = 'oops' })
     shown('✗ `oops')
     shown(' S  change the URL or the provider (:AgentSetup)')
-    shown(' c  continue the stopped turn')
+    shown(' c  try again')
     vim.cmd('AgentPrompt again')
     H.equal(H.turn(2).status, 'completed')
     H.wait('the offer to go', function()

@@ -57,6 +57,10 @@ H.case('the review begins with a list of files; Enter goes to the first hunk of 
   press('<CR>')
   H.equal(vim.api.nvim_get_current_line(), '@@ line 3')
   H.equal(require('agent_lsp.review').at_cursor().hunk.newText, 'All prices are in euros.\n')
+  H.settle()
+  for _, n in ipairs(H.notices) do
+    H.equal(n.text:find('no more hunks in this file', 1, true), nil, 'said in the review')
+  end
   press('a')
   H.hunks(2)
   H.matches(H.lines()[3], '^cart.go, 2 hunks', 'one file needs no list')

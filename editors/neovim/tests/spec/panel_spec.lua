@@ -53,7 +53,7 @@ H.case(
     vim.cmd('AgentPrompt remove *a* and _b_')
     H.wait('the question', function()
       return #require('agent_lsp.permission').list() == 1
-        and H.panel_text():find('f  reject', 1, true)
+        and H.panel_text():find('f  Reject', 1, true)
     end)
     local transcript = require('agent_lsp.transcript')
     --- Returns the visible part of the line that contains the text. Conceal hides the rest.
@@ -76,7 +76,7 @@ H.case(
     end
     H.matches(seen('❯ remove'), vim.pesc('remove *a* and _b_'))
     H.matches(seen('$ rm'), vim.pesc('$ rm *a* _b_ `c` ``````'))
-    H.matches(H.panel_text(), '%? `Run …`', 'the command appears twice')
+    H.matches(H.panel_text(), '%? `Run: needs your answer`', 'the command appears twice')
     require('agent_lsp.permission').answer(1)
     H.equal(H.turn().status, 'completed')
     H.wait('its end', function()
@@ -197,13 +197,23 @@ H.case('an empty panel shows help until the first prompt', function()
     H.matches(H.panel_text(), text, 'what to do')
   end
   local layout = require('agent_lsp.layout')
-  local hints = { [60] = 'Alt%-Enter queues', [40] = 'Enter sends, Ctrl%-C', [20] = 'Enter sends' }
-  for width, keys in pairs(hints) do
-    vim.api.nvim_win_set_width(layout.input(), width)
-    local hint = vim.api.nvim_win_call(layout.input(), require('agent_lsp.input').hint)
-    H.matches(hint, keys)
-    H.equal(vim.api.nvim_eval_statusline(hint, {}).width <= width, true, hint)
+  local function hints(texts)
+    for width, keys in pairs(texts) do
+      vim.api.nvim_win_set_width(layout.input(), width)
+      local hint = vim.api.nvim_win_call(layout.input(), require('agent_lsp.input').hint)
+      H.matches(hint, keys .. '$')
+      H.equal(vim.api.nvim_eval_statusline(hint, {}).width <= width, true, hint)
+    end
   end
+  hints({ [40] = 'Enter sends, @ adds a file', [20] = '#Enter sends' })
+  local state = require('agent_lsp.panel').state
+  state.status = 'running'
+  hints({
+    [60] = 'Enter sends now, Alt%-Enter after this turn, Ctrl%-C stops',
+    [40] = 'Enter sends now, Ctrl%-C stops',
+    [20] = '#Enter sends now',
+  })
+  state.status = 'idle'
   vim.cmd('AgentPrompt hi')
   H.equal(H.turn().status, 'completed')
   H.wait('its end', function()
@@ -245,7 +255,9 @@ H.case(
       return H.panel_text():match('%$ touch (%a+)')
     end)
     H.wait('both commands, once each', function()
-      return times('touch one') == 1 and times('touch two') == 1 and times('`Run …`') == 1
+      return times('touch one') == 1
+        and times('touch two') == 1
+        and times('`Run: needs your answer`') == 1
     end)
     permission.answer(1)
     H.wait('the second command', function()
@@ -436,27 +448,35 @@ H.case('an almost empty context shows no gauge', function()
   end
 end)
 
-H.case('a narrow window bar omits the title and the cost instead of cutting the state', function()
-  H.start({ script = { { text = 'ok' } } })
-  vim.cmd('AgentToggle')
-  local events = require('agent_lsp.events')
-  local win = require('agent_lsp.transcript').window()
-  for width = 20, 60 do
-    vim.api.nvim_win_set_width(win, width)
-    events.emit('session/updated', {
-      status = 'awaiting',
-      title = 'Fix the parser',
-      usage = { cost = 0.0132 },
-      contextTokens = 6400,
-      contextWindow = 32000,
-    })
-    local shown =
+H.case(
+  'a title that the window bar cannot show is below the transcript; the state is whole',
+  function()
+    H.start({ script = { { text = 'ok' } } })
+    vim.cmd('AgentToggle')
+    local events = require('agent_lsp.events')
+    local win = require('agent_lsp.transcript').window()
+    for width = 20, 60 do
+      vim.api.nvim_win_set_width(win, width)
+      events.emit('session/updated', {
+        status = 'awaiting',
+        title = 'Fix the parser',
+        usage = { cost = 0.0132 },
+        contextTokens = 6400,
+        contextWindow = 32000,
+      })
+      local shown =
+        vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true })
+      H.equal(shown.str:find('● ', 1, true), 2, width .. ': ' .. shown.str)
+      H.equal(shown.width <= width, true, width .. ': ' .. shown.str)
+      local below = vim.api.nvim_eval_statusline(vim.wo[win].statusline, { winid = win })
+      local title = shown.str:find('Fix the parser', 1, true) or below.str == ' Fix the parser'
+      H.equal(not title, false, width .. ': ' .. below.str)
+    end
+    H.equal(vim.wo[win].statusline, ' agent-lsp', 'below the transcript, if the bar has the title')
+    local wide =
       vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true })
-    H.equal(shown.str:find('● ', 1, true), 2, width .. ': ' .. shown.str)
-    H.equal(shown.width <= width, true, width .. ': ' .. shown.str)
+    H.matches(wide.str, 'Fix the parser +%$0%.0132 · context 20%% $')
   end
-  local wide = vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true })
-  H.matches(wide.str, 'Fix the parser +%$0%.0132 · context 20%% $')
-end)
+)
 
 H.run()

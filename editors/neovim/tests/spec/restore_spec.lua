@@ -70,7 +70,7 @@ H.case('a checkpoint is chosen and restored', function()
   end)
   local shown = table.concat(H.lines(), '\n')
   H.matches(shown, 'before: ' .. first .. '\nEnter restores')
-  H.matches(shown, '\nalso undone: .*before: second\n')
+  H.matches(shown, '\nalso undone: today %d+:%d+  a.txt .*before: second\n')
   H.matches(shown, '\n%-one\n%+two')
   H.equal(H.read(H.dir .. '/a.txt'), 'three\n', 'the preview restores nothing')
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<CR>', true, false, true), 'xt', false)
@@ -109,10 +109,7 @@ H.case('files and conversation can be restored to their state before a prompt', 
   H.wait('the preview', function()
     return vim.bo.filetype == 'diff'
   end)
-  H.matches(
-    H.lines()[2],
-    'restores the files, b also restores the conversation, q closes the window%.$'
-  )
+  H.matches(H.lines()[2], 'restores the files, b also the conversation, q closes the window%.$')
   vim.api.nvim_feedkeys('b', 'xt', false)
   H.wait('the conversation without the second prompt', function()
     local text = H.panel_text()
@@ -122,7 +119,7 @@ H.case('files and conversation can be restored to their state before a prompt', 
   H.wait('the message', function()
     return vim.iter(H.notices):any(function(n)
       return n.text:find(
-        '1 file and the conversation restored to the state before the prompt "second"',
+        '1 file and the conversation restored to the state before "second"; :AgentUndo undoes this',
         1,
         true
       )
@@ -213,8 +210,34 @@ H.case('a restore of the conversation that changes no file can be undone', funct
   vim.cmd('AgentUndo')
   shows({ 'Changed.', '1 file restored: a.txt', 'conversation restored', 'conversation changed' })
   H.equal(H.read(H.dir .. '/a.txt'), 'one\n')
+  local both = { '1 file restored: a.txt', 'conversation restored', 'conversation changed back' }
+  H.again({ settings = auto, script = {} })
+  H.choose('first')
+  vim.cmd('AgentSessions')
+  shows({ 'Hello.', 'Changed.', unpack(both) })
+  vim.cmd('AgentUndo')
+  shows({ 'Hello.', 'conversation restored', 'back', 'conversation restored' }, { 'Changed.' })
+  vim.cmd('AgentUndo')
+  shows({ 'Hello.', 'Changed.', unpack(both) })
   press_at('1 file restored', 'u')
   shows({ '1 file changed back: a.txt' })
+  H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
+end)
+
+H.case('after a new prompt, the undo does not remove it with an earlier conversation', function()
+  H.start({ files = { ['a.txt'] = 'one\n' }, settings = auto, script = talk })
+  vim.cmd('AgentPrompt first')
+  H.turn()
+  vim.cmd('AgentPrompt second')
+  H.turn(2)
+  vim.cmd('AgentUndo')
+  shows({ '1 file restored: a.txt' })
+  restore_both(2)
+  shows({ 'Hello.', 'conversation restored' }, { 'Changed.' })
+  vim.cmd('AgentPrompt third')
+  H.turn(3)
+  vim.cmd('AgentUndo')
+  shows({ 'Hello.', 'third', 'Again.', '1 file changed back: a.txt' }, { 'Changed.' })
   H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
 end)
 

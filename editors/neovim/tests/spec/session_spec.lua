@@ -382,7 +382,8 @@ H.case(':checkhealth warns if no provider is configured, and says what to do', f
   vim.cmd('checkhealth agent_lsp')
   local text = table.concat(H.lines(), '\n')
   H.matches(text, 'WARNING provider: none')
-  H.matches(text, 'ADVICE:\n%s+%- set OPENAI_API_KEY')
+  H.matches(text, 'ADVICE:\n%s+%- choose a provider and a model with `:AgentSetup`\n')
+  H.matches(text, '`:AgentDemo`\n%s+%- set OPENAI_API_KEY')
 end)
 
 H.case("times are shown in the user's time zone", function()

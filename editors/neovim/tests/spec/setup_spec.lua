@@ -45,6 +45,8 @@ local function serve(models)
       table.insert(requests, head)
       if head:find('/models ', 1, true) and not requests.locked then
         return reply(sock, '200 OK', 'application/json', list)
+      elseif requests.broken then
+        return reply(sock, '500 Internal Server Error', 'text/plain', 'out of memory')
       elseif requests.refuse or requests.locked then
         local problem = '{"error":{"message":"bad key"}}'
         return reply(sock, '401 Unauthorized', 'application/json', problem)
@@ -103,7 +105,9 @@ H.case('the empty panel says that no provider is configured, and S opens the set
   local titles = table.concat(H.asked[1].items, '|')
   H.matches(
     titles,
-    'OpenAI|Anthropic|Gemini|OpenRouter|Ollama.*llama%-server.*LM Studio.*vLLM.*Azure'
+    '^OpenAI  %(needs a key%)|Anthropic  %(needs a key%)|Gemini.*|OpenRouter.*|'
+      .. 'Ollama, on this machine  %(needs no key%)|llama%-server.*LM Studio.*vLLM.*|'
+      .. 'Azure OpenAI  %(needs a URL and a key%)|'
   )
   H.matches(titles, 'Other URL')
 end)
@@ -280,6 +284,22 @@ H.case('a failed test call says why and offers the key again', function()
   H.equal(require('agent_lsp.config').stored().model, nil)
 end)
 
+H.case('a server error names the status and the host, and keys that can resolve it', function()
+  start()
+  local url, requests = serve()
+  requests.broken = true
+  local settings = { provider = { baseUrl = url }, model = 'm', retry = { maxRetries = 0 } }
+  require('agent_lsp').setup({ cmd = { H.bin }, settings = settings })
+  vim.cmd('AgentPrompt hello')
+  H.equal(H.turn().status, 'failed')
+  local error_text = 'HTTP 500 from ' .. url:match('//([^/]+)')
+  H.wait(error_text, function()
+    return H.panel_text():find(error_text, 1, true)
+  end)
+  H.matches(H.panel_text(), ' S  change the URL or the provider %(:AgentSetup%)')
+  H.matches(H.panel_text(), ' c  try again')
+end)
+
 H.case('if a key is refused, setup says so and asks for the key again', function()
   start()
   vim.env.AGENT_LSP_KEYRING = 'file'
@@ -293,7 +313,7 @@ H.case('if a key is refused, setup says so and asks for the key again', function
   H.choose('Other URL', url, 'Enter the key again', 'big%-chat')
   vim.cmd('AgentSetup')
   told('custom/big-chat answered')
-  H.equal(H.asked[3].text, 'The API key of custom is invalid: bad key')
+  H.equal(H.asked[3].text, 'The API key for the server is invalid: bad key')
   H.equal(H.asked[3].items, { 'Enter the key again', 'Enter another URL', 'Enter a model id' })
   H.equal(#keys, 0)
   vim.env.AGENT_LSP_KEYRING = nil

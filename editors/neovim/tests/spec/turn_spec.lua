@@ -150,6 +150,45 @@ H.case('a steer ends a pending review and reaches the model', function()
   H.equal(H.lines(), { 'one' })
 end)
 
+H.case('<CR> in the input asks before it rejects undecided changes', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n' },
+    script = {
+      H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }),
+      { text = 'Done.' },
+      { expect = { lastUser = 'why' }, text = 'Because.' },
+    },
+  })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(1)
+  local panel = require('agent_lsp.panel')
+  H.wait('the review', function()
+    return panel.state.status == 'awaiting'
+  end)
+  panel.focus_input()
+  local function press(keys)
+    vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), 'xt', false)
+  end
+  H.choose('Keep typing')
+  press('iwhy<CR><Esc>')
+  H.equal(
+    H.asked[1].items,
+    { 'Send after this turn', 'Send now and reject 1 change', 'Keep typing' }
+  )
+  H.settle()
+  H.hunks(1)
+  H.choose('Send after this turn')
+  press('<CR>')
+  H.wait('the queue', function()
+    return #panel.state.queue == 1
+  end)
+  H.hunks(1)
+  vim.cmd('AgentAccept!')
+  H.equal(H.turn(2).status, 'completed', 'the queued message')
+  H.equal(H.lines(vim.fn.bufnr('a.txt')), { 'ONE' })
+end)
+
 H.case('a queued prompt starts the next turn', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
