@@ -30,7 +30,8 @@ func (v *view) learn(m Model, window int) {
 	}
 }
 
-// budget derives the sizes for a model's window.
+// budget returns the context budget for m. The model's window may be smaller than m claims, if a
+// provider has refused a request as too long.
 func (v *view) budget(c ContextConfig,
 	m Model) budget {
 	return c.budget(m, v.learned[m.Info().ID])

@@ -37,8 +37,8 @@ type answer struct {
 }
 
 // add processes a completed item. The answer omits retracted messages and messages of sub-agents. A
-// reply that was continued after its length limit arrives as several messages, which are joined
-// without a gap.
+// reply that was continued after it reached the length limit arrives as several messages, which are
+// joined without a gap.
 func (a *answer) add(it wire.Item) {
 	switch {
 	case it.ParentItemID != "":

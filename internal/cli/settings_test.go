@@ -51,8 +51,9 @@ func TestModeReachesTheProvider(t *testing.T) {
 	}
 }
 
-// embeddings starts an endpoint that returns similar vectors only for texts about animals. It
-// returns the endpoint's URL, and the keys of the requests.
+// embeddings starts an endpoint that returns one vector for texts about animals and another one for
+// all other texts. It returns the endpoint's URL and a channel that receives each request's
+// Authorization header.
 func embeddings(t *testing.T) (url string, keys chan string) {
 	t.Helper()
 	keys = make(chan string, 100)

@@ -15,7 +15,7 @@ import (
 // request.
 const warmPrompt = 1500 * time.Microsecond
 
-// warmReplies contains, for each API, the path of its reply requests and the events of a reply.
+// warmReplies contains, for each API, the path to which prompts are sent and the events of a reply.
 var warmReplies = map[string]struct {
 	path   string
 	events []string

@@ -11,7 +11,7 @@ const open = 'Open a Folder…';
 
 /**
  * Returns a description of a folder that is too large, or undefined for any other folder. The
- * daemon does not use these folders either until the capability `wholeFolders` allows them.
+ * daemon uses a folder that is too large only if the capability `wholeFolders` allows it.
  */
 export function tooLarge(folder: string, home: string): string | undefined {
   if (path.dirname(folder) === folder) return 'the root of the file system';

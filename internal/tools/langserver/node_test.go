@@ -34,7 +34,7 @@ func realNode(t testing.TB, name string, script ...string) Options {
 	return Options{}
 }
 
-// open opens a file in the editor with a text that differs from the disk.
+// open opens a file in the editor with the given text, which may differ from the file on disk.
 func (h *harness) open(name, language, text string) {
 	h.t.Helper()
 	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), language, 1,

@@ -127,7 +127,7 @@ func (r *render) places(list []location, enc workspace.Encoding) string {
 		b.WriteByte('\n')
 	}
 	if shown > maxPlaces {
-		fmt.Fprintf(&b, "… and %d more; narrow it with grep in one folder, or ask for incomingCalls\n", shown-maxPlaces)
+		fmt.Fprintf(&b, "… and %d more; to narrow the results, use grep in one folder, or request incomingCalls\n", shown-maxPlaces)
 	}
 	return b.String()
 }

@@ -279,7 +279,7 @@ func (at Located) outside() error {
 		return heldBack(what, at.held)
 	case len(at.Roots) == 0:
 		return fmt.Errorf("resolving %s: %w: no folder is open, "+
-			"only documents open in the editor can be used", what, ErrOutside)
+			"so only documents that are open in the editor can be used", what, ErrOutside)
 	}
 	names := make([]string, len(at.Roots))
 	for i, r := range at.Roots {

@@ -55,8 +55,9 @@ os.mknod("n", 0o102755)
 	}
 }
 
-// A command must not change the mode of a device. Devices belong to the machine, and a command that
-// runs as root owns them.
+// A command must not change the mode of a device. The sandbox shares its devices with the machine,
+// and root owns them. Without protection, a command that runs as root could change their modes for
+// the whole machine.
 func TestDevicesKeepTheirModes(t *testing.T) {
 	b := newBox(t)
 	before, err := os.Stat("/dev/full")
