@@ -233,7 +233,9 @@ scene('permission', {
   { see = 'Reject and give a reason' },
 })
 scene('permission-select', {
-  script = { { text = 'I will clean up.', toolCalls = { call('bash', { command = 'rm -rf build/' }) } } },
+  script = {
+    { text = 'I will clean up.', toolCalls = { call('bash', { command = 'rm -rf build/' }) } },
+  },
   settings = {},
   ':AgentPrompt clean up the build folder<CR>:AgentToggle<CR>',
   { see = ':AgentAnswer opens' },
@@ -356,7 +358,10 @@ scene('subagent-stopped', {
       text = 'I will ask a sub-agent to find the cause.',
       toolCalls = { call('agent', { agent = 'general', task = 'find out why TestTotal fails' }) },
     },
-    { text = 'I will run it.', toolCalls = { call('bash', { command = 'go version; sleep 300' }) } },
+    {
+      text = 'I will run it.',
+      toolCalls = { call('bash', { command = 'go version; sleep 300' }) },
+    },
     { text = 'It was stopped, so I will look myself.' },
   },
   ':AgentPrompt why does the test fail?<CR>',
