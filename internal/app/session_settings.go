@@ -24,7 +24,8 @@ import (
 func (d *daemon) configurePolicy(id, parent string, c *config.Config) []string {
 	s, faults := policySettings(c, d.rootPaths())
 	s.Parent = parent
-	s.Plan = modeOf(c).Plan && !d.plans.approved(id, c.Mode)
+	approved := d.plans.approved(id, c.Mode) // in every mode, because it ends an earlier approval
+	s.Plan = modeOf(c).Plan && !approved
 	d.policy.Configure(id, s)
 	return append(faults, unnamed(c)...)
 }
