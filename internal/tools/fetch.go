@@ -145,79 +145,28 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
-// fetch follows redirects itself, because a redirect to another host needs another permission.
 func (f *fetcher) fetch(ctx context.Context, call *tool.Call, a fetchArgs) (*tool.Result, error) {
 	u, err := parseAddress(a.URL)
 	if err != nil {
 		return nil, fmt.Errorf("reading the address: %w", err)
 	}
-	o, allowed := f.now(), map[string]bool{hostName(u): true}
-	left := o.Timeout // the time limit is suspended while the user is asked
-	for redirects := 0; ; redirects++ {
-		if err := errors.Join(checkURL(u), f.checkHost(u)); err != nil {
-			return nil, err
-		}
-		if redirects > fetchRedirects {
-			return nil, fmt.Errorf("fetching %s: it redirects more than %d times", u.Host,
-				fetchRedirects)
-		}
-		if host := hostName(u); !allowed[host] {
-			if err := askRedirect(ctx, f.askHost, call, u); err != nil {
-				return nil, err
-			}
-			allowed[host] = true
-		}
-		begun := time.Now()
-		resp, body, err := f.get(ctx, u, left, o)
-		if err != nil {
-			return nil, err
-		}
-		left -= time.Since(begun)
-		next, err := redirectOf(resp)
-		if err != nil {
-			return nil, fmt.Errorf("fetching %s: %w", u.Host, err)
-		}
-		if next == nil {
-			return fetchResult(resp, body, o.MaxBytes, a.Offset)
-		}
-		u = next
+	o := f.now()
+	check := func(u *url.URL) error { return errors.Join(checkURL(u), f.checkHost(u)) }
+	if err := check(u); err != nil {
+		return nil, err
 	}
-}
-
-// askHost asks the user whether a running call may connect to a host. A non-nil error is the reason
-// why it may not.
-type askHost func(ctx context.Context, call *tool.Call, host, title string) error
-
-// askRedirect asks the user about the host that a response redirects to.
-func askRedirect(ctx context.Context, ask askHost, call *tool.Call, u *url.URL) error {
-	host, title := hostName(u), "Follow a redirect to "+u.String()
-	if ask == nil {
-		return fmt.Errorf("it redirects to another host (%s), which the user cannot be asked about", host)
+	r := redirects{askHost: f.askHost, check: check,
+		get: func(u *url.URL, left time.Duration) (*http.Response, []byte, error) {
+			return f.get(ctx, u, left, o)
+		}}
+	resp, body, err := r.follow(ctx, call, u, o.Timeout)
+	if bad := (*badRedirect)(nil); errors.As(err, &bad) {
+		return nil, fmt.Errorf("fetching %s: %w", bad.host, err)
 	}
-	wait, cancel := call.WaitContext(ctx)
-	defer cancel()
-	if err := ask(wait, call, host, title); err != nil {
-		return fmt.Errorf("it redirects to %s: %w", host, err)
-	}
-	return nil
-}
-
-// redirectOf returns the address that a response redirects to, or nil for other responses.
-func redirectOf(resp *http.Response) (*url.URL, error) {
-	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
-		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-	default:
-		return nil, nil
-	}
-	if resp.Header.Get("Location") == "" {
-		return nil, nil
-	}
-	u, err := resp.Location()
 	if err != nil {
-		return nil, errors.New("it redirects to an invalid address")
+		return nil, err
 	}
-	return u, nil
+	return fetchResult(resp, body, o.MaxBytes, a.Offset)
 }
 
 // get sends one request and reads the response.

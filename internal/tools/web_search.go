@@ -101,13 +101,12 @@ func (s *searcher) search(ctx context.Context, call *tool.Call, opt WebSearchOpt
 	if err != nil || u.Host == "" {
 		return nil, errors.New("the search endpoint in the settings is not a valid address")
 	}
-	status, body, err := s.follow(ctx, call, opt, u)
+	resp, body, err := s.follow(ctx, call, opt, u)
 	if err != nil {
 		return nil, fmt.Errorf("searching the web: %w", plainNet(err, fetchTimeout))
 	}
-	if status != http.StatusOK {
-		return nil, fmt.Errorf("searching the web: the endpoint answered %d %s", status,
-			http.StatusText(status))
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("searching the web: the endpoint answered %s", resp.Status)
 	}
 	var answer any
 	if err := json.Unmarshal(body, &answer); err != nil {
@@ -120,39 +119,20 @@ func (s *searcher) search(ctx context.Context, call *tool.Call, opt WebSearchOpt
 // to another host, and refuses private addresses there. The configured headers, which usually
 // contain a key, are sent only to the endpoint's host.
 func (s *searcher) follow(ctx context.Context, call *tool.Call, opt WebSearchOptions,
-	u *url.URL) (status int, body []byte, err error) {
-	first, client := u, s.endpoint
-	asked := map[string]bool{hostName(u): true}
-	left := fetchTimeout // the time limit is suspended while the user is asked
-	for redirects := 0; redirects <= fetchRedirects; redirects++ {
-		if !asked[hostName(u)] {
-			if err := askRedirect(ctx, s.askHost, call, u); err != nil {
-				return 0, nil, err
+	first *url.URL) (*http.Response, []byte, error) {
+	client := s.endpoint
+	r := redirects{askHost: s.askHost, check: checkURL,
+		get: func(u *url.URL, left time.Duration) (*http.Response, []byte, error) {
+			if hostName(u) != hostName(first) {
+				client = s.others
 			}
-			asked[hostName(u)] = true
-		}
-		if hostName(u) != hostName(first) {
-			client = s.others
-		}
-		begun, headers := time.Now(), opt.Headers
-		if u.Host != first.Host || u.Scheme != first.Scheme {
-			headers = nil
-		}
-		resp, body, err := searchOnce(ctx, client, u, headers, left)
-		if err != nil {
-			return 0, nil, err
-		}
-		left -= time.Since(begun)
-		next, err := redirectOf(resp)
-		if err == nil && next != nil {
-			err = checkURL(next)
-		}
-		if err != nil || next == nil {
-			return resp.StatusCode, body, err
-		}
-		u = next
-	}
-	return 0, nil, fmt.Errorf("it redirects more than %d times", fetchRedirects)
+			headers := opt.Headers
+			if u.Host != first.Host || u.Scheme != first.Scheme {
+				headers = nil
+			}
+			return searchOnce(ctx, client, u, headers, left)
+		}}
+	return r.follow(ctx, call, first, fetchTimeout)
 }
 
 func searchOnce(ctx context.Context, client *http.Client, u *url.URL, headers map[string]string,
