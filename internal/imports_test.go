@@ -52,7 +52,7 @@ var bans = []struct {
 		"paths and roots know neither documents nor proposals", []string{"internal/realpath"}},
 	{"internal/workspace/files", module + "internal",
 		"files and blobs know neither documents nor proposals",
-		[]string{"internal/pause", "internal/workspace/path"}},
+		[]string{"internal/fileid", "internal/pause", "internal/workspace/path"}},
 	{"internal/workspace/readset", module + "internal",
 		"read records know neither documents nor proposals", []string{
 			"internal/workspace/edit", "internal/workspace/files", "internal/workspace/path"}},
@@ -76,7 +76,8 @@ var bans = []struct {
 	{"internal/model", module + "internal/config", "adapters are configured by Options", nil},
 	{"internal/config", module + "internal",
 		"settings are at the bottom: nothing of the program below them",
-		[]string{"internal/filelock", "internal/lazyregexp", "internal/near", "internal/visible"}},
+		[]string{"internal/fileid", "internal/filelock", "internal/lazyregexp", "internal/near",
+			"internal/visible"}},
 	{"internal/model/http", module + "internal/model",
 		"what all adapters share knows no API", []string{"internal/model/catalog"}},
 	{"internal/model/catalog", module + "internal/model", "the table of models is data only", nil},

@@ -3,8 +3,9 @@ package config
 import (
 	"io/fs"
 	"os"
-	"reflect"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/fileid"
 )
 
 // stamp identifies the state of a file. A program can set a file's modification time to any value.
@@ -32,28 +33,9 @@ func (s stamp) racy() bool {
 
 func stampOf(info fs.FileInfo) stamp {
 	s := stamp{size: info.Size(), time: info.ModTime()}
-	s.changed, s.id = identity(info)
+	id := fileid.Of(info)
+	s.changed, s.id = id.Changed, id.Inode
 	return s
-}
-
-// identity returns the time of a file's last status change and its inode number, on systems that
-// have them. It finds the fields by name, because macOS and Linux use different names for the time.
-func identity(info fs.FileInfo) (changed time.Time, id uint64) {
-	st := reflect.Indirect(reflect.ValueOf(info.Sys()))
-	if st.Kind() != reflect.Struct {
-		return time.Time{}, 0
-	}
-	if n := st.FieldByName("Ino"); n.IsValid() && n.CanUint() {
-		id = n.Uint()
-	}
-	for _, name := range []string{"Ctim", "Ctimespec"} {
-		if at := st.FieldByName(name); at.IsValid() && at.CanAddr() {
-			if at, ok := at.Addr().Interface().(interface{ Unix() (sec, nsec int64) }); ok {
-				changed = time.Unix(at.Unix())
-			}
-		}
-	}
-	return changed, id
 }
 
 // stampAt returns the stamp of the file at a path, or zero if there is none.

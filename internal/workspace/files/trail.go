@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/fileid"
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
@@ -90,27 +90,13 @@ func (t *Trail) end(at *folder) error {
 }
 
 // identity returns what distinguishes a file from all others, and the time of its last change,
-// which programs cannot set. It finds the fields by name, because macOS and Linux use different
-// names. On Windows, which has no such fields, it returns the modification time.
+// which programs cannot set. On Windows, it only has the mode and the modification time.
 func identity(info fs.FileInfo) (id string, changed time.Time) {
-	id, changed = info.Mode().String(), info.ModTime()
-	st := reflect.Indirect(reflect.ValueOf(info.Sys()))
-	if st.Kind() != reflect.Struct {
-		return id, changed
+	of := fileid.Of(info)
+	if of.Changed.IsZero() {
+		of.Changed = info.ModTime()
 	}
-	for _, name := range []string{"Dev", "Ino"} {
-		if n := st.FieldByName(name); n.IsValid() {
-			id += fmt.Sprint(" ", n.Interface())
-		}
-	}
-	for _, name := range []string{"Ctim", "Ctimespec"} {
-		if at := st.FieldByName(name); at.IsValid() && at.CanAddr() {
-			if at, ok := at.Addr().Interface().(interface{ Unix() (sec, nsec int64) }); ok {
-				changed = time.Unix(at.Unix())
-			}
-		}
-	}
-	return id, changed
+	return fmt.Sprint(info.Mode(), of.Device, " ", of.Inode), of.Changed
 }
 
 // errMoving reports that another program may have read a different file.
