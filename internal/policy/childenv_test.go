@@ -49,6 +49,36 @@ func TestChildEnv(t *testing.T) {
 	}
 }
 
+// A link does not hide that an entry of PATH is in a root, and neither does a root that is a link.
+// An entry that does not exist is kept.
+func TestLinksInPathLeadIntoNoRoot(t *testing.T) {
+	dir := t.TempDir()
+	for _, folder := range []string{"ws/bin", "tools"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"direct": "ws/bin", "through": "ws", "root": "ws"} {
+		if err := os.Symlink(filepath.Join(dir, to), filepath.Join(dir, name)); err != nil {
+			t.Skip("this system does not support symbolic links: ", err)
+		}
+	}
+	var path []string
+	for _, entry := range []string{"direct", "tools", "through/bin", "missing", "ws/bin"} {
+		path = append(path, filepath.Join(dir, entry))
+	}
+	for _, root := range []string{"ws", "root"} {
+		e := Environment{
+			Own:   []string{"PATH=" + strings.Join(path, string(filepath.ListSeparator))},
+			Roots: []string{filepath.Join(dir, root)},
+		}
+		want := []string{"PATH=" + path[1] + string(filepath.ListSeparator) + path[3]}
+		if got := e.Child(); !slices.Equal(got, want) {
+			t.Errorf("root %s: %q, want %q", root, got, want)
+		}
+	}
+}
+
 // TestNothingRunsFromTheEnvironment starts a real shell in a folder that contains a program named
 // ls. Without the filter, the daemon's own environment would make the shell run three programs that
 // the command does not name.

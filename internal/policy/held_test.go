@@ -55,6 +55,11 @@ func TestAHeldPolicyOutlivesItsSession(t *testing.T) {
 }
 
 func TestSecretNames(t *testing.T) {
+	for _, name := range []string{".env", ".npmrc", ".ENVRC", "id_rsa", "server.pem"} {
+		if !Secret("/w/" + name) {
+			t.Error(name, "is not secret")
+		}
+	}
 	for _, folder := range []string{"/w", "/w/.ssh", "/w/a/.Config", "/w/.cargo", "/w/gcloud/x"} {
 		is := SecretNames(folder)
 		for _, name := range []string{

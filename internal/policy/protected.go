@@ -36,11 +36,12 @@ func SecretNames(folder string) func(name string) bool {
 	case ".cargo", ".config":
 		return func(name string) bool { return Secret(folder + "/" + name) }
 	}
-	return func(name string) bool {
-		name = strings.ToLower(name)
-		return settingsNames[name] || launcher.Secret(name)
-	}
+	return func(name string) bool { return secretName(strings.ToLower(name)) }
 }
+
+// secretName reports whether a file with this name in lower case usually contains secrets, whatever
+// its folder is.
+func secretName(name string) bool { return settingsNames[name] || launcher.Secret(name) }
 
 // protectedRead returns the reason why reading a file requires approval, or "" if it does not. It
 // ignores case, because some file systems do.
@@ -50,7 +51,7 @@ func protectedRead(path string) string {
 	if len(parts) > 3 && parts[1] == "proc" && slices.ContainsFunc(parts[3:], ofProcess) {
 		return "it shows the environment, the memory or the files of a process"
 	}
-	if settingsNames[name] || launcher.Secret(name) {
+	if secretName(name) {
 		return name + " usually contains secrets"
 	}
 	for i, p := range parts[:len(parts)-1] {
