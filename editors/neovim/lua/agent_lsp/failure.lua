@@ -33,12 +33,18 @@ local function without_advice(message)
   return (message:gsub('%s*%(check the API key.-%)', ''))
 end
 
+--- Returns a message as a sentence of its own.
+---@param message string
+---@return string
+local function capitalized(message)
+  return message:sub(1, 1):upper() .. message:sub(2)
+end
+
 --- Describes an error that the setup received.
 ---@param message string
 ---@return string
 function M.setup_text(message)
-  message = without_advice(message)
-  return message:sub(1, 1):upper() .. message:sub(2)
+  return capitalized(without_advice(message))
 end
 
 --- Describes an error.
@@ -49,7 +55,7 @@ function M.text(err)
   if err.kind == 'auth' then
     message = without_advice(message)
     if message:find('^the API key of .+ is invalid') or message:find('^%S+ needs an API key') then
-      return message:sub(1, 1):upper() .. message:sub(2)
+      return capitalized(message)
     end
     if vim.startswith(message, 'getting the API key') or message:find('is not set', 1, true) then
       opening = 'There is no API key'

@@ -197,7 +197,8 @@ H.case('the undo of a restore of both brings back the files and the conversation
   H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
 end)
 
-H.case('a restore of the conversation that changes no file can be undone', function()
+--- Plays two turns, undoes the edit of the second one, and then restores the conversation alone.
+local function restore_conversation()
   H.start({ files = { ['a.txt'] = 'one\n' }, settings = auto, script = talk })
   vim.cmd('AgentPrompt first')
   H.turn()
@@ -206,6 +207,10 @@ H.case('a restore of the conversation that changes no file can be undone', funct
   vim.cmd('AgentUndo')
   shows({ '1 file restored: a.txt' })
   restore_both(2)
+end
+
+H.case('a restore of the conversation that changes no file can be undone', function()
+  restore_conversation()
   shows({ 'Hello.', '1 file restored: a.txt', 'conversation restored' }, { 'Changed.' })
   vim.cmd('AgentUndo')
   shows({ 'Changed.', '1 file restored: a.txt', 'conversation restored', 'conversation changed' })
@@ -225,14 +230,7 @@ H.case('a restore of the conversation that changes no file can be undone', funct
 end)
 
 H.case('after a new prompt, the undo does not remove it with an earlier conversation', function()
-  H.start({ files = { ['a.txt'] = 'one\n' }, settings = auto, script = talk })
-  vim.cmd('AgentPrompt first')
-  H.turn()
-  vim.cmd('AgentPrompt second')
-  H.turn(2)
-  vim.cmd('AgentUndo')
-  shows({ '1 file restored: a.txt' })
-  restore_both(2)
+  restore_conversation()
   shows({ 'Hello.', 'conversation restored' }, { 'Changed.' })
   vim.cmd('AgentPrompt third')
   H.turn(3)
