@@ -69,8 +69,8 @@ func schemaOf[A any](name string) json.RawMessage {
 	return makeSchema[A]()
 }
 
-// makeSchema returns the schema of A, as short as possible for a model. No property
-// allows null. Unknown properties are allowed and ignored.
+// makeSchema returns the schema of A, as short as possible for a model. No property allows null.
+// Unknown properties are allowed and ignored.
 func makeSchema[A any]() json.RawMessage {
 	s, err := jsonschema.For[A](nil)
 	if err != nil {
