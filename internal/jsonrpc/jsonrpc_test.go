@@ -3,11 +3,13 @@ package jsonrpc
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -327,6 +329,38 @@ func waiting(o *Outbox) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.waiting
+}
+
+// A question whose context ends while it is being written does not follow the message that was
+// queued after the end of the context. The response to a canceled request is written nevertheless.
+func TestAQuestionDoesNotFollowItsEnd(t *testing.T) {
+	var sent lockedBuffer
+	out := NewOutbox(&sent)
+	s := NewStream(strings.NewReader(""), out)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Filter = func(body []byte) []byte {
+		cancel()
+		_ = out.Put([]byte(ping(1)))
+		return body
+	}
+	told := false
+	_, err := s.WriteFrame(WhenQueued(ctx, func() { told = true }), []byte(ping(2)))
+	if !errors.Is(err, context.Canceled) || told {
+		t.Errorf("%v, reported as queued: %t", err, told)
+	}
+	s.Filter = nil
+	if _, err := s.WriteFrame(ctx, []byte(ping(3))); err != nil {
+		t.Error(err)
+	}
+	out.Close()
+	<-out.Done()
+	var got []string
+	for _, m := range parseFrames(t, sent.bytes()) {
+		got = append(got, string(m))
+	}
+	if want := []string{ping(1), ping(3)}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 func TestAClientThatDoesNotReadCostsBoundedMemory(t *testing.T) {

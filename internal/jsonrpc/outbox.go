@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -106,9 +107,16 @@ func start(o *Outbox) *Outbox {
 
 // Put queues body and takes ownership of it. body may be a response, so states that are queued
 // before it can no longer be replaced by later ones.
-func (o *Outbox) Put(body []byte) error {
+func (o *Outbox) Put(body []byte) error { return o.PutUntil(context.Background(), body) }
+
+// PutUntil is like Put, but queues nothing once ctx has ended. body therefore never follows a frame
+// that was queued after the end of ctx.
+func (o *Outbox) PutUntil(ctx context.Context, body []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if o.err == nil && o.waiting+len(body) > HardLimit {
 		o.fail(ErrOverrun)
 	}

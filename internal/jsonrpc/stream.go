@@ -108,7 +108,8 @@ func (s *Stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
 
 type queuedKey struct{}
 
-// WhenQueued returns a context for a call. f runs when the call's frame is queued.
+// WhenQueued returns a context for a call. f runs when the call's frame is queued. If ctx ends
+// before that, the frame is not queued (see Outbox.PutUntil).
 func WhenQueued(ctx context.Context, f func()) context.Context {
 	return context.WithValue(ctx, queuedKey{}, f)
 }
@@ -121,14 +122,18 @@ func (s *Stream) WriteFrame(ctx context.Context, body []byte) (int64, error) {
 			return n, nil
 		}
 	}
-	if err := s.out.Put(bytes.Clone(body)); err != nil {
+	queued, limited := ctx.Value(queuedKey{}).(func())
+	if !limited {
+		ctx = context.Background() // the response to a canceled request must still be written
+	}
+	if err := s.out.PutUntil(ctx, bytes.Clone(body)); err != nil {
 		return 0, err
 	}
 	if s.Sent != nil {
 		s.Sent(body)
 	}
-	if f, ok := ctx.Value(queuedKey{}).(func()); ok {
-		f()
+	if limited {
+		queued()
 	}
 	return n, nil
 }
