@@ -162,6 +162,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	d.providers.local = d.newLocalServers()
 	d.openWorkspace(init)
 	d.allowFolders(o.whole, init)
+	CleanPath(d.rootPaths()...)
 	d.openPolicy()
 	d.openTools(o.terminal)
 	d.mcp = &mcpServers{

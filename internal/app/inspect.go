@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -177,4 +178,14 @@ func (p *Probe) Models(ctx context.Context, c *config.Config) (ids []string, pro
 func (p *Probe) Close() {
 	p.models.Close()
 	p.runner.Close()
+}
+
+// CleanPath removes entries in the folders of a workspace from the PATH of this process, so that
+// agent-lsp finds neither its shell nor bubblewrap in the workspace. If the workspace is the root
+// of the file system, every program is in it, so its entries stay.
+func CleanPath(roots ...string) {
+	inner := slices.DeleteFunc(slices.Clone(roots), func(r string) bool {
+		return filepath.Dir(r) == r
+	})
+	policy.Environment{Roots: inner}.CleanPath()
 }

@@ -7,24 +7,35 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// gopls downloads nothing that a repository names, unless the user's settings for gopls say so.
-func TestGoplsIsOffline(t *testing.T) {
-	for want, own := range map[string]map[string]string{
-		"GOPROXY=off": nil, "GOPROXY=https://p.example": {"GOPROXY": "https://p.example"},
+// gopls and rust-analyzer download nothing that a repository names, unless the user's settings for
+// the server say so.
+func TestServersAreOffline(t *testing.T) {
+	for _, c := range []struct{ server, name, value, own string }{
+		{"gopls", "GOPROXY", "off", ""},
+		{"gopls", "GOPROXY", "https://p.example", "https://p.example"},
+		{"rust-analyzer", "CARGO_NET_OFFLINE", "true", ""},
+		{"rust-analyzer", "CARGO_NET_OFFLINE", "false", "false"},
 	} {
-		c := &config.Config{
-			Environment:     &config.ChildEnvironment{Pass: []string{"GOPROXY"}},
-			LanguageServers: map[string]config.LSP{"gopls": {Env: own}},
-		}
-		get := func() *config.Config { return c }
-		l := &languageServers{config: get, processes: &processRunner{
-			env: []string{"PATH=/usr/bin", "GOPROXY=https://other.example"}, config: get,
-		}}
-		for _, s := range l.servers() {
-			if s.Name == "gopls" && (!slices.Contains(s.Env, want) ||
-				slices.Contains(s.Env, "GOPROXY=https://other.example")) {
-				t.Errorf("the environment of gopls lacks %s: %q", want, s.Env)
+		settings := &config.Config{Environment: &config.ChildEnvironment{Pass: []string{c.name}}}
+		if c.own != "" {
+			settings.LanguageServers = map[string]config.LSP{
+				c.server: {Env: map[string]string{c.name: c.own}},
 			}
+		}
+		get := func() *config.Config { return settings }
+		l := &languageServers{config: get, processes: &processRunner{
+			env: []string{"PATH=/usr/bin", c.name + "=other"}, config: get,
+		}}
+		found := false
+		for _, s := range l.servers() {
+			if s.Name != c.server {
+				continue
+			}
+			found = slices.Contains(s.Env, c.name+"="+c.value) &&
+				!slices.Contains(s.Env, c.name+"=other")
+		}
+		if !found {
+			t.Errorf("%s is not started with %s=%s", c.server, c.name, c.value)
 		}
 	}
 }

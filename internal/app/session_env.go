@@ -49,6 +49,7 @@ type sessionParts struct {
 
 // prepare creates the engine's options for a session.
 func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Options, error) {
+	CleanPath(d.rootPaths()...) // an ACP client names the folders with the session
 	set := info.Config
 	info.Config = func() config.Config { return inMode(set()) }
 	p := d.parts(info, parentage{})

@@ -205,6 +205,9 @@ func TestSecretAttachmentsAskInACP(t *testing.T) {
 		"lines": map[string]any{"type": "resource_link", "name": "x", "uri": env + "#L1"},
 		"text":  resource(map[string]any{"uri": env, "text": attachedLoot}),
 		"blob":  resource(map[string]any{"uri": env, "blob": blob, "mimeType": "text/plain"}),
+		"blob in a secret folder": resource(map[string]any{
+			"uri":  rpctest.URIOf(filepath.Join(dir, ".aws", "config")),
+			"blob": blob, "mimeType": "text/plain"}),
 	} {
 		for _, answer := range []string{"reject_once", "allow_once"} {
 			var asked []string

@@ -40,6 +40,7 @@ func (p *program) doctor(ctx context.Context, explain bool) int {
 		fmt.Fprintln(p.stderr, "agent-lsp doctor:", err)
 		return exitFailed
 	}
+	app.CleanPath(root)
 	state := app.StateDir(p.env)
 	set := p.settings(root)
 	if explain {

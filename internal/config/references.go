@@ -52,6 +52,9 @@ var interpreters = set("sh", "bash", "dash", "zsh", "ksh", "fish", "node", "deno
 // runners run the files of the folder that follows the word "run".
 var runners = set("go", "deno", "bun")
 
+// movers precede the folder in which the rest of a command line runs.
+var movers = set("cd", "pushd", "-C", "--cwd", "--dir", "--directory", "--prefix")
+
 // dataExtensions are extensions of files that programs write. Such a file belongs to a claim only
 // if a program starts it.
 var dataExtensions = set(".log", ".out", ".err", ".tmp", ".pid", ".sock", ".lock", ".cache",
@@ -152,9 +155,10 @@ func (f *finder) text(s, dir string) {
 	f.add(s, dir, false)
 	started, before := false, "" // whether the previous word starts the next word as a program
 	for word := range strings.FieldsFuncSeq(s, betweenWords) {
-		f.add(word, dir, started)
+		moved := movers[before]
+		f.add(word, dir, started || moved)
 		if _, rest, more := strings.Cut(word, "/"); more {
-			f.add(rest, dir, started) // for example, x in $ROOT/x and ${PWD}/x
+			f.add(rest, dir, started || moved) // for example, x in $ROOT/x and ${PWD}/x
 		}
 		for _, file := range manifests[word] {
 			f.add(file, dir, true)
@@ -168,7 +172,9 @@ func (f *finder) text(s, dir string) {
 		}
 		started = interpreters[path.Base(word)] || word == "run" && runners[before] ||
 			started && strings.HasPrefix(word, "-")
-		before = path.Base(word)
+		if before = path.Base(word); moved {
+			dir = path.Join(dir, word)
+		}
 	}
 }
 

@@ -219,6 +219,20 @@ func TestTrustEndsWithTheContent(t *testing.T) {
 			map[string]string{"tools/index.js": "1"}, "tools/other.js", "2",
 		},
 		{
+			"a program after cd", `{"check": {"command": "cd tools && ./check.sh"}}`,
+			map[string]string{"tools/check.sh": "1"}, "tools/check.sh", "2",
+		},
+		{
+			"a program below the folder after cd",
+			`{"check": {"command": "(cd 'a'; pushd b && c/check.sh)"}}`,
+			map[string]string{"a/b/c/check.sh": "1"}, "a/b/c/check.sh", "2",
+		},
+		{
+			"a manifest in a folder that an option names",
+			`{"hooks": {"beforeRun": [{"command": "make", "args": ["-C", "tools", "check"]}]}}`,
+			map[string]string{"tools/Makefile": "1"}, "tools/Makefile", "2",
+		},
+		{
 			"a program in its working directory",
 			`{"mcpServers": {"s": {"command": "python3", "args": ["-u", "."], "cwd": "srv"}}}`,
 			map[string]string{"srv/__main__.py": "1"}, "srv/__main__.py", "2",

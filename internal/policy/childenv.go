@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -127,6 +128,15 @@ func (e Environment) searchPath(path string) string {
 		}
 	}
 	return strings.Join(kept, string(filepath.ListSeparator))
+}
+
+// CleanPath removes the entries that children do not inherit from the PATH of this process, which
+// finds the shell and bubblewrap there.
+func (e Environment) CleanPath() {
+	path := os.Getenv("PATH")
+	if kept := e.searchPath(path); kept != path {
+		_ = os.Setenv("PATH", kept) // fails only for an invalid name or value
+	}
 }
 
 // withoutLinks resolves the links of a folder. A folder that does not exist is returned as it is.

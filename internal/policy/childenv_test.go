@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,5 +116,26 @@ func TestNothingRunsFromTheEnvironment(t *testing.T) {
 	}
 	if found := run(env); len(found) != 3 {
 		t.Errorf("with the whole environment only %q ran: the test checks too little", found)
+	}
+}
+
+// The daemon itself finds no program in the workspace either.
+func TestCleanPath(t *testing.T) {
+	outside := t.TempDir()
+	root := filepath.Join(t.TempDir(), "root")
+	link := filepath.Join(outside, "link")
+	if err := errors.Join(os.MkdirAll(filepath.Join(root, "bin"), 0o755),
+		os.Symlink(filepath.Join(root, "bin"), link),
+		os.WriteFile(filepath.Join(root, "bin", "bash"), nil, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", strings.Join([]string{filepath.Join(root, "bin"), link, "bin", "", outside},
+		string(filepath.ListSeparator)))
+	Environment{Roots: []string{root}}.CleanPath()
+	if got := os.Getenv("PATH"); got != outside {
+		t.Errorf("the PATH is %q", got)
+	}
+	if found, err := exec.LookPath("bash"); err == nil {
+		t.Errorf("found %s", found)
 	}
 }

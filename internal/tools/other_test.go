@@ -383,6 +383,7 @@ func TestWebSearchAsksAboutRedirects(t *testing.T) {
 			http.StatusFound)
 	}))
 	defer endpoint.Close()
+	address := endpoint.URL
 	var answer error
 	var asked []string
 	search := func(network hosts.Lists, ask bool) string {
@@ -396,7 +397,7 @@ func TestWebSearchAsksAboutRedirects(t *testing.T) {
 		}).session(func(s *Session) {
 			s.Fetch = func() FetchOptions { return FetchOptions{Network: network} }
 			s.WebSearch = func() WebSearchOptions {
-				return WebSearchOptions{Endpoint: endpoint.URL}
+				return WebSearchOptions{Endpoint: address}
 			}
 		})
 		return h.run("web_search", args{"query": "x"})
@@ -411,6 +412,10 @@ func TestWebSearchAsksAboutRedirects(t *testing.T) {
 		t.Error("a redirect that was not allowed was followed")
 	}
 	want(t, search(ownMachine(t), true), "No results")
+	// The user's own endpoint may have a private address, but no denied one.
+	address = strings.Replace(address, "127.0.0.1", "localhost", 1)
+	denied, _ := hosts.Parse(nil, []string{"127.0.0.0/8", "::1"})
+	want(t, search(denied, true), "ERROR: ", "network.deny contains its address 127.0.0.1")
 	if reached.Load() != 1 || len(asked) != 4 {
 		t.Errorf("reached %d times, asked about %q", reached.Load(), asked)
 	}

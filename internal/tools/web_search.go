@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -42,7 +41,7 @@ func (e *sessionEnv) webSearchTool() tool.Tool {
 		}
 		return l
 	}
-	var own net.Dialer // the user's own endpoint may have a private address
+	own := &hosts.Dialer{Lists: lists, Own: true}
 	other := &hosts.Dialer{Lists: lists}
 	s := &searcher{
 		askHost: e.AskHost, endpoint: newFetchClient(own.DialContext),

@@ -16,6 +16,8 @@ const dialTimeout = 30 * time.Second
 // Dialer connects to hosts at addresses that the lists allow.
 type Dialer struct {
 	Lists func() Lists
+	// Own means that the user configured the host. It may then have any address that is not denied.
+	Own bool
 	// Lookup resolves a name. If it is nil, the system's resolver is used.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 }
@@ -42,15 +44,19 @@ func (d *Dialer) DialContext(ctx context.Context, network, hostport string) (net
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", name, err)
 	}
+	check := lists.CheckAddress
+	if d.Own {
+		check = lists.checkDenied
+	}
 	dialer := net.Dialer{
 		Timeout: dialTimeout,
 		Control: func(_, dialed string, _ syscall.RawConn) error {
-			return lists.checkDialed(dialed)
+			return checkDialed(dialed, check)
 		},
 	}
 	var failed error
 	for _, ip := range addrs {
-		if err := lists.CheckAddress(ip); err != nil {
+		if err := check(ip); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%w: %w", ErrRefused, err))
 			continue
 		}

@@ -200,21 +200,26 @@ func Public(ip netip.Addr) bool {
 // enough, because the owner of a name chooses its address.
 func (l Lists) CheckAddress(ip netip.Addr) error {
 	ip = ip.Unmap().WithZone("")
-	switch {
-	case l.deny.covers(ip):
-		return fmt.Errorf("network.deny contains its address %s", ip)
-	case Public(ip) || l.allow.covers(ip):
-		return nil
+	if err := l.checkDenied(ip); err != nil || Public(ip) || l.allow.covers(ip) {
+		return err
 	}
 	return fmt.Errorf("its address %s belongs to this machine or to a private network", ip)
 }
 
-// checkDialed calls CheckAddress for an address with a port.
-func (l Lists) checkDialed(hostport string) error {
+// checkDenied returns the reason if an address is denied, and nil otherwise.
+func (l Lists) checkDenied(ip netip.Addr) error {
+	if ip = ip.Unmap().WithZone(""); l.deny.covers(ip) {
+		return fmt.Errorf("network.deny contains its address %s", ip)
+	}
+	return nil
+}
+
+// checkDialed calls check for an address with a port.
+func checkDialed(hostport string, check func(netip.Addr) error) error {
 	ap, err := netip.ParseAddrPort(hostport)
 	if err != nil {
 		host, _, _ := net.SplitHostPort(hostport)
 		return fmt.Errorf("%q is not an IP address", host)
 	}
-	return l.CheckAddress(ap.Addr())
+	return check(ap.Addr())
 }

@@ -1,6 +1,7 @@
 package agentapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -157,8 +158,13 @@ func (a *API) attach(
 		case message.Resource:
 			blocks[i] = a.attachOne(ctx, l, b, once)
 		case message.File:
-			if secret := a.attachments().Secrets(l.Cwd, b.Name); len(secret) > 0 {
-				blocks[i] = a.withhold(l, asResource(b), secret, once)
+			b.URI = cmp.Or(b.URI, b.Name)
+			for _, name := range []string{b.URI, b.Name} {
+				if secret := a.attachments().Secrets(l.Cwd, name); len(secret) > 0 {
+					b.URI = name
+					blocks[i] = a.withhold(l, asResource(b), secret, once)
+					break
+				}
 			}
 		}
 	}
@@ -171,7 +177,7 @@ func asResource(b message.Block) message.Block {
 	if utf8.Valid(b.Data) {
 		text = string(b.Data)
 	}
-	return message.Block{Type: message.Resource, URI: b.Name, Text: text}
+	return message.Block{Type: message.Resource, URI: b.URI, Text: text}
 }
 
 func (a *API) attachOne(
@@ -194,6 +200,10 @@ func (a *API) attachOne(
 	b.Text = text
 	return b
 }
+
+// IsSecret reports whether a document is a secret file or a link to one. Its text must not become
+// part of a prompt. If the prompt attaches it, the user is asked.
+func (a *API) IsSecret(uri string) bool { return len(a.attachments().Secrets("", uri)) > 0 }
 
 func (a *API) attachments() Attachments {
 	at := Attachments{Workspace: a.Core().Workspace}

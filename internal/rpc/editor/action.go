@@ -70,7 +70,7 @@ func (s *Features) actionsAt(p *DocumentParams) []codeAction {
 		)
 	}
 	actions = append(actions, s.commentActions(p)...)
-	actions = append(actions, fixes(p)...)
+	actions = append(actions, s.fixes(p)...)
 	if p.Range.Start != p.Range.End {
 		for _, t := range templates {
 			actions = append(
@@ -132,8 +132,10 @@ func (s *Features) sourceActions() (out []codeAction) {
 	return out
 }
 
-// fixes returns quick fixes for diagnostics from other servers.
-func fixes(p *DocumentParams) (out []codeAction) {
+// fixes returns quick fixes for diagnostics from other servers. A diagnostic often quotes the text,
+// so the prompt about a secret file does not contain the message.
+func (s *Features) fixes(p *DocumentParams) (out []codeAction) {
+	secret := s.api.IsSecret(p.TextDocument.URI)
 	for _, raw := range p.Context.Diagnostics {
 		var d wire.Diagnostic
 		if agentapi.DecodeParams(raw, &d) != nil || d.Message == "" ||
@@ -143,6 +145,9 @@ func fixes(p *DocumentParams) (out []codeAction) {
 		from, to := workspace.Position(d.Range.Start), workspace.Position(d.Range.End)
 		at := workspace.Range{Start: from, End: to}
 		text := fmt.Sprintf("Fix this problem on line %d: %s", d.Range.Start.Line+1, d.Message)
+		if secret {
+			text = fmt.Sprintf("Fix the problem on line %d.", d.Range.Start.Line+1)
+		}
 		title := "Agent: fix " + short(d.Message)
 		out = append(
 			out,

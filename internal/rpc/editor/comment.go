@@ -122,7 +122,7 @@ func commentPrompt(comments []aiComment) string {
 // comments, it also offers actions for the whole document.
 func (s *Features) commentActions(p *DocumentParams) (out []codeAction) {
 	text, _, ok := s.core.Workspace.TextAt(p.TextDocument.URI, nil)
-	if !ok {
+	if !ok || s.api.IsSecret(p.TextDocument.URI) {
 		return nil
 	}
 	all := aiComments(text)
@@ -184,7 +184,7 @@ func (t *saved) fresh(uri string, comments []aiComment) (out []aiComment) {
 // It returns immediately.
 func (s *Features) savedComments(uri string) {
 	text, _, ok := s.core.Workspace.TextAt(uri, nil)
-	if !ok || s.commentsOn() != "save" {
+	if !ok || s.commentsOn() != "save" || s.api.IsSecret(uri) {
 		return
 	}
 	comments := s.saved.fresh(uri, aiComments(text))
@@ -225,6 +225,10 @@ func (s *Features) impliedPrompt(
 	uri string,
 	span *workspace.Range,
 ) (string, error) {
+	if uri != "" && s.api.IsSecret(uri) {
+		return "", agentapi.Invalid("text", "is missing; the text of a file that usually contains "+
+			"secrets is sent only with a prompt of your own, after a question")
+	}
 	text, _, ok := s.core.Workspace.TextAt(uri, nil)
 	if ok {
 		all := aiComments(text)

@@ -218,13 +218,10 @@ func (s *server) editOf(ctx context.Context, act *action) (json.RawMessage, erro
 			}
 		}
 	}
-	switch {
-	case !empty(act.Edit):
+	if !empty(act.Edit) {
 		return act.Edit, nil
-	case empty(act.Command):
+	} else if empty(act.Command) {
 		return json.RawMessage(`{}`), nil
-	case !editing(act.Kind):
-		return nil, fmt.Errorf("%q (%s) runs a command in %s, which may do more than change text; use the shell", act.Title, act.Kind, s.conf.Name)
 	}
 	return s.editByCommand(ctx, act)
 }
@@ -239,6 +236,22 @@ func editing(kind string) bool {
 		}
 	}
 	return false
+}
+
+// goplsEdits are the commands of gopls that only ask for an edit. Others write to the disk, run
+// programs or open pages. Some of them belong to quick fixes, such as vendor.
+const goplsEdits = " add_dependency add_import add_test apply_fix change_signature " +
+	"edit_go_directive extract_to_new_file go_get_package implement_interface modify_tags " +
+	"move_declaration move_type remove_dependency tidy update_go_sum upgrade_dependency "
+
+// commandEdits reports whether a server's command only asks for an edit. For unknown commands, the
+// kind of their action decides.
+func commandEdits(name string) bool {
+	if own, ok := strings.CutPrefix(name, "gopls."); ok {
+		return strings.Contains(goplsEdits, " "+own+" ")
+	}
+	// The first one can install packages, and the second one writes type stubs.
+	return name != "_typescript.applyCodeActionCommand" && name != "pyright.createtypestub"
 }
 
 func (s *server) resolvesActions() bool {
@@ -261,6 +274,9 @@ func (s *server) editByCommand(ctx context.Context, act *action) (json.RawMessag
 	}
 	if err := json.Unmarshal(params, &c); err != nil {
 		return nil, fmt.Errorf("reading the command of %q: %w", act.Title, err)
+	}
+	if !editing(act.Kind) || !commandEdits(c.Command) {
+		return nil, fmt.Errorf("%q (%s) runs a command in %s, which may do more than change text; use the shell", act.Title, act.Kind, s.conf.Name)
 	}
 	s.actions.mu.Lock()
 	defer s.actions.mu.Unlock()

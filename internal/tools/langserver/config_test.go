@@ -32,3 +32,18 @@ func TestSection(t *testing.T) {
 		}
 	}
 }
+
+// Commands that write files or run programs are refused, even if their action is a quick fix.
+func TestCommandsThatEdit(t *testing.T) {
+	for name, want := range map[string]bool{
+		"gopls.apply_fix": true, "gopls.tidy": true, "gopls.vendor": false,
+		"gopls.run_go_work_command": false, "gopls.generate": false, "gopls.of_the_future": false,
+		"pyright.createtypestub": false, "pyright.organizeimports": true,
+		"_typescript.applyCodeActionCommand": false, "_typescript.applyRefactoring": true,
+		"clangd.applyFix": true,
+	} {
+		if commandEdits(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+}

@@ -2,12 +2,14 @@ package langserver
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -228,4 +230,52 @@ func TestGoplsReachesNoHost(t *testing.T) {
 			t.Errorf("%s: gopls connected to the proxy", name)
 		}
 	}
+}
+
+// TestGoplsWritesNoFile applies a quick fix with which gopls would replace the folder vendor. No
+// file may change, because every edit must be a proposal.
+func TestGoplsWritesNoFile(t *testing.T) {
+	t.Parallel()
+	o := realGopls(t)
+	c := o.Servers()[0]
+	c.Env = withVariables(os.Environ(), "GOFLAGS=", "GOWORK=", "GOPROXY=off", "GOTELEMETRY=off",
+		"GOMODCACHE="+t.TempDir())
+	c.Languages = map[string]string{".go": "go", ".mod": "go.mod"}
+	o.Servers = func() []Config { return []Config{c} }
+	h := newHarness(t, o, "go.mod: module example.com/a\n\ngo 1.24\n\n"+
+		"require example.com/b v1.0.0\n\nreplace example.com/b => ./b\n",
+		"main.go: package main\n\nimport _ \"example.com/b\"\n\nfunc main() {}\n",
+		"b/go.mod: module example.com/b\n\ngo 1.24\n", "b/b.go: package b\n",
+		"vendor/modules.txt: # example.com/c v1.0.0\n", "vendor/notes.txt: the user's\n")
+	before := h.texts()
+	h.lsp("diagnostics", object{"path": "go.mod"})
+	at := object{"path": "go.mod", "line": 1, "title": "Run go mod vendor"}
+	check(t, h.lsp("codeActions", at), "- Run go mod vendor (quickfix)")
+	h.run("lsp_action", at)
+	if after := h.texts(); !maps.Equal(after, before) {
+		t.Errorf("the files are now %q", after)
+	}
+}
+
+// texts returns the texts of all files by path.
+func (h *harness) texts() map[string]string {
+	out := map[string]string{}
+	_ = filepath.WalkDir(h.root, func(path string, e os.DirEntry, _ error) error {
+		if text, err := os.ReadFile(path); err == nil && !e.IsDir() {
+			out[path] = string(text)
+		}
+		return nil
+	})
+	return out
+}
+
+// withVariables returns an environment in which each of the variables occurs only once.
+func withVariables(env []string, variables ...string) []string {
+	for _, v := range variables {
+		name, _, _ := strings.Cut(v, "=")
+		env = append(slices.DeleteFunc(env, func(kv string) bool {
+			return strings.HasPrefix(kv, name+"=")
+		}), v)
+	}
+	return env
 }

@@ -1,9 +1,13 @@
 package langserver
 
 import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,4 +152,55 @@ func TestPyright(t *testing.T) {
 	check(t, string(text), "from calc import total", "return total(n, n, 0)")
 	h.open("main.py", "python", "missing()\n")
 	check(t, h.loaded("main.py"), "\"missing\" is not defined", "    missing()")
+}
+
+// TestTypeScriptServerReachesNoHost opens a JavaScript project whose package.json names packages.
+// By default, tsserver would let npm download their types.
+func TestTypeScriptServerReachesNoHost(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int32
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached.Add(1)
+		http.NotFound(w, r)
+	}))
+	defer registry.Close()
+	o := realNode(t, "typescript-language-server", "typescript-language-server", "lib", "cli.mjs")
+	c, home := o.Servers()[0], t.TempDir()
+	c.Env = withVariables(c.Env, "HOME="+home, "XDG_CACHE_HOME="+home,
+		"npm_config_registry="+registry.URL)
+	o.Servers = func() []Config { return []Config{c} }
+	h := newHarness(t, o, "package.json: {\"dependencies\": {\"lodash\": \"1.0.0\"}}\n",
+		"main.js: const l = require(\"lodash\");\nl.map([]);\n")
+	check(t, h.loaded("main.js"), "main.js: ")
+	for range 50 { // npm would start soon after the diagnostics
+		if exists(filepath.Join(home, "typescript")) || reached.Load() > 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if reached.Load() > 0 {
+		t.Error("npm connected to the registry")
+	}
+	if exists(filepath.Join(home, "typescript")) {
+		t.Error("the server created a cache of types")
+	}
+}
+
+// TestPyrightWritesNoFile applies a quick fix with which pyright would write type stubs itself. No
+// file may change, because every edit must be a proposal.
+func TestPyrightWritesNoFile(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, realNode(t, "pyright", "pyright", "langserver.index.js"),
+		"pyrightconfig.json: {\"reportMissingTypeStubs\": \"error\", \"venvPath\": \".\", \"venv\": \"v\"}\n",
+		"v/pyvenv.cfg: home = /usr/bin\n",
+		"v/lib/python3.11/site-packages/foo/__init__.py: def f(x):\n    return x\n",
+		"main.py: import foo\n\nfoo.f(1)\n")
+	before := h.texts()
+	check(t, h.loaded("main.py"), "Stub file not found")
+	at := object{"path": "main.py", "line": 1, "title": "Create Type Stub For \"foo\""}
+	check(t, h.lsp("codeActions", at), "- Create Type Stub")
+	check(t, h.run("lsp_action", at), "ERROR: ", "may do more than change text")
+	if after := h.texts(); !maps.Equal(after, before) {
+		t.Errorf("the files are now %q", after)
+	}
 }

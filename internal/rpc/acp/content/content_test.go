@@ -29,7 +29,8 @@ func TestPromptBlocks(t *testing.T) {
 		{Type: "resource", URI: "file:///a.go"},
 		{Type: "text", Text: "page: https://x/"},
 		{Type: "resource", URI: "zed:///thread", Text: "said"},
-		{Type: "file", Name: "doc.pdf", MimeType: "application/octet-stream", Data: []byte("png")},
+		{Type: "file", Name: "doc.pdf", URI: "file:///x/doc.pdf",
+			MimeType: "application/octet-stream", Data: []byte("png")},
 		{Type: "image", MimeType: mime, Data: []byte("png")}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)

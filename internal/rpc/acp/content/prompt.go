@@ -82,8 +82,9 @@ func embedded(r acp.EmbeddedResourceResource) (wire.ContentBlock, error) {
 	if strings.HasPrefix(mime, "image/") {
 		return wire.ContentBlock{Type: "image", MimeType: mime, Data: data}, nil
 	}
-	return wire.ContentBlock{Type: "file", Name: path.Base(blob.Uri), MimeType: mime, Data: data},
-		nil
+	// The URI shows whether the file is secret.
+	return wire.ContentBlock{Type: "file", Name: path.Base(blob.Uri), URI: blob.Uri,
+		MimeType: mime, Data: data}, nil
 }
 
 func onTheWeb(uri string) bool {
