@@ -40,7 +40,7 @@ const allRow: Row = {
   label: '$(eye) Show all sessions',
   alwaysShow: true,
   showsAll: true,
-  description: 'including sessions from `agent-lsp run` and sessions without an answer',
+  description: 'including sessions from agent-lsp run and sessions without an answer',
 };
 
 /**
@@ -161,7 +161,7 @@ export class SessionList {
   private row(session: Session): Row {
     const { rename, fork, archive, bringBack, export: save, remove } = buttons;
     const here = session.sessionId === this.control.sessionId;
-    const from = session.origin === 'run' ? 'from `agent-lsp run`' : '';
+    const from = session.origin === 'run' ? 'from agent-lsp run' : '';
     const facts = [
       counted(session.messages, 'message'),
       from,
@@ -169,7 +169,7 @@ export class SessionList {
       here ? 'shown in the panel' : '',
     ];
     return {
-      label: session.title || 'Untitled',
+      label: session.title.replaceAll('`', '') || 'Untitled',
       description: ago(session.updatedAt),
       detail: facts.filter(Boolean).join(', '),
       session,

@@ -19,7 +19,7 @@ export interface Context {
   proposalOf: (item: Item) => Proposal | undefined;
 }
 
-/** The amount of Markdown that each element already shows. */
+/** The amount of text that each element already shows. */
 const drawn = new WeakMap<Element, { stable: number; tail: HTMLElement; length: number }>();
 
 export function drawEntry(entry: Entry, into: HTMLElement, context: Context): void {
@@ -204,11 +204,36 @@ function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void 
   const known = into.firstElementChild;
   if (!(known instanceof HTMLDetailsElement))
     return into.replaceChildren(
-      fold(entry.id, title, false, context, () => h('div', { class: 'thought' }, entry.text)),
+      fold(entry.id, title, false, context, () =>
+        drawThought(entry, h('div', { class: 'thought' })),
+      ),
     );
   const [summary, body] = known.children;
   if (summary && summary.textContent !== title) summary.textContent = title;
-  if (body) growText(body as HTMLElement, entry.text);
+  if (body) drawThought(entry, body as HTMLElement);
+}
+
+/**
+ * Draws the text of a thought. Finished lines are drawn once, with their code. The last line is
+ * plain text until it is finished.
+ */
+function drawThought({ text, done }: Entry, into: HTMLElement): HTMLElement {
+  let state = drawn.get(into);
+  if (!state || text.length < state.length) {
+    const tail = h('span');
+    into.replaceChildren(tail);
+    state = { stable: 0, tail, length: 0 };
+    drawn.set(into, state);
+  }
+  const stable = done ? text.length : text.lastIndexOf('\n') + 1;
+  if (stable > state.stable) {
+    state.tail.before(...withCode(text.slice(state.stable, stable)));
+    state.tail.replaceChildren();
+    state.stable = stable;
+  }
+  growText(state.tail, text.slice(state.stable));
+  state.length = text.length;
+  return into;
 }
 
 /** Returns the title of a folded thought, which begins with the first words of the thought. */
@@ -254,9 +279,9 @@ function planList(entries: PlanEntry[]): HTMLElement {
   return list;
 }
 
-/** Returns a text whose parts between backticks are drawn as code. */
+/** Returns a text whose parts between backticks on one line are drawn as code. */
 function withCode(text: string): (Node | string)[] {
-  return text.split(/`([^`]+)`/).map((part, i) => (i % 2 ? h('code', {}, part) : part));
+  return text.split(/`([^`\n]+)`/).map((part, i) => (i % 2 ? h('code', {}, part) : part));
 }
 
 function drawNotice(item: Item, into: HTMLElement): void {

@@ -292,7 +292,9 @@ async function streaming(d) {
   await d.entry('assistantMessage', 'word').waitFor();
   await looks(d, 'streaming-folded');
   await d.click(d.entry('reasoning').locator('summary'));
-  await d.entry('reasoning').locator('.thought', { hasText: 'The sign' }).waitFor();
+  const shown = d.entry('reasoning').locator('.thought');
+  await shown.filter({ hasText: 'The sign in add is the wrong one' }).waitFor();
+  assert.deepEqual(await shown.locator('code').allTextContents(), ['add', 'add', 'add']);
   await looks(d, 'streaming-unfolded');
   await d.click(d.panel.locator('.composer .stop'));
   await d.idle();

@@ -69,7 +69,7 @@ test('a row adds the hidden sessions to the list', async () => {
   await list.choose(showAll);
   assert.equal(list.pick.hidden, false, 'the list stays open');
   assert.deepEqual(list.labels(), [plain, 'Mine', 'Run', 'Failed']);
-  assert.match(list.pick.items[2]?.detail ?? '', /from `agent-lsp run`/);
+  assert.match(list.pick.items[2]?.detail ?? '', /from agent-lsp run/);
   await list.choose('Run');
   assert.deepEqual(list.opened, ['r']);
 });
@@ -83,4 +83,14 @@ test('many runs do not hide earlier sessions', async () => {
   const runs = Array.from({ length: 150 }, (_, n) => run(n));
   const list = await listOver([...runs, session({ title: 'Mine' })], 100);
   assert.deepEqual(list.labels(), [plain, showAll, 'Mine']);
+});
+
+test('the list has no backticks, because it cannot draw code', async () => {
+  const run = session({ sessionId: 'r', title: 'Test `add`', origin: 'run' });
+  const list = await listOver([session({ title: 'Fix `add` in `calc.js`' }), run]);
+  const texts = () => list.pick.items.map((row) => JSON.stringify({ ...row, session: undefined }));
+  assert.doesNotMatch(texts().join(), /`/);
+  await list.choose(showAll);
+  assert.deepEqual(list.labels(), [plain, 'Fix add in calc.js', 'Test add']);
+  assert.doesNotMatch(texts().join(), /`/);
 });
