@@ -141,7 +141,7 @@ export class Composer {
     this.describe();
   }
 
-  /** Shows how the input answers the agent's question, if there is one. */
+  /** Shows what Enter does while the agent waits for the user. */
   setHint(hint: string | undefined): void {
     this.hint = hint;
     this.describe();

@@ -16,7 +16,7 @@ import { drawProblem, drawWelcome } from './start';
 import type { FromPanel, PanelState, ToPanel, Waiting } from './messages';
 import { Conversation, type Entry } from './model';
 import { Transcript } from './transcript';
-import { answerHint } from './typed';
+import { inputHint } from './typed';
 
 declare function acquireVsCodeApi(): {
   postMessage(message: FromPanel): void;
@@ -59,9 +59,12 @@ const composer: Composer = new Composer(
     waiting: waitingNow[0],
     menuOpen:
       asks.querySelector<HTMLDetailsElement>('.ask:first-child details.more')?.open ?? false,
-    discards: composer.isBusy ? discards : 0,
+    discards: discardsNow(),
   })),
 );
+/** Returns the number of undecided changes that a message to the running turn would reject. */
+const discardsNow = () => (composer.isBusy ? discards : 0);
+const describeInput = () => composer.setHint(inputHint(waitingNow[0], discardsNow()));
 
 const head = h('header');
 const problem = h('div', { class: 'problem', role: 'alert', hidden: true });
@@ -129,6 +132,7 @@ function drawState(state: PanelState): void {
   drawWhenChanged(offer, [state.offersReview], () => (state.offersReview ? drawOffer(send) : []));
   discards = state.discards;
   composer.setBusy(state.status === 'running' || state.status === 'awaiting');
+  describeInput();
   dropOldConfirm();
 }
 
@@ -151,7 +155,7 @@ function dropOldConfirm(): void {
  */
 function drawAsks(waiting: Waiting[], unsaved: string[]): void {
   waitingNow = waiting;
-  composer.setHint(waiting[0] && answerHint(waiting[0]));
+  describeInput();
   dropOldConfirm();
   const wanted = new Map(waiting.map((w) => [w.params.requestId, w]));
   for (const box of [...asks.children] as HTMLElement[]) {

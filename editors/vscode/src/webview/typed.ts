@@ -86,8 +86,8 @@ export function answerOf(text: string, waiting: Waiting, menuOpen = false): From
     : undefined;
 }
 
-/** Returns the input's placeholder while the agent is waiting. It names the answers that count. */
-export function answerHint(waiting: Waiting): string {
+/** Returns the placeholder for a question. It names the answers that count. */
+function answerHint(waiting: Waiting): string {
   if (waiting.kind === 'ask')
     return choicesOf(waiting).length > 0
       ? 'Answer with a digit or in your own words'
@@ -101,6 +101,17 @@ export function answerHint(waiting: Waiting): string {
   ];
   const all = [...words.slice(0, -2), words.slice(-2).join('\u00a0or\u00a0')].join(', ');
   return `Answer with ${all}, or write a\u00a0message`;
+}
+
+/**
+ * Returns the input's placeholder while Enter does not simply send the text, or undefined.
+ * `discards` is the number of undecided changes that a message would reject.
+ */
+export function inputHint(waiting: Waiting | undefined, discards: number): string | undefined {
+  if (waiting) return answerHint(waiting);
+  return discards > 0
+    ? 'Enter asks before it rejects changes, Alt+Enter sends after this\u00a0turn'
+    : undefined;
 }
 
 /** Rejects a permission request with a comment, or answers a question with the user's own words. */

@@ -38,6 +38,9 @@ async function promptAndDiff(d) {
     true,
     'the panel keeps the focus',
   );
+  await until('the input says that Enter asks first', async () =>
+    (await d.input.getAttribute('placeholder')).startsWith('Enter asks before it rejects changes'),
+  );
   await d.shot('review-light');
   await d.agent('Show Proposed Change as Diff');
   await d.page.locator('.monaco-diff-editor').waitFor();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PermissionOption } from '../../src/protocol';
 import type { Waiting } from '../../src/webview/messages';
-import { answerHint, answerOf, optionGroups, replyWith, visible } from '../../src/webview/typed';
+import { answerOf, inputHint, optionGroups, replyWith, visible } from '../../src/webview/typed';
 
 type Kind = PermissionOption['kind'];
 const option = (optionId: string, kind: Kind) => ({ optionId, name: optionId, kind });
@@ -104,11 +104,16 @@ test('invisible characters in a command are shown as escapes', () => {
 });
 
 test('the input names the answers that count', () => {
-  const hint = (waiting: Waiting) => answerHint(waiting).replaceAll('\u00a0', ' ');
+  const hint = (waiting: Waiting) => inputHint(waiting, 1)?.replaceAll('\u00a0', ' ');
   assert.equal(hint(permission), 'Answer with 1, 2, y or n, or write a message');
   const always = { params: { ...permission.params, options: options.slice(1, 2) } };
   assert.equal(hint({ ...permission, ...always } as Waiting), 'Answer with 1, or write a message');
   assert.equal(hint(question), 'Answer with a digit or in your own words');
   const open = { params: { ...question.params, options: undefined } };
   assert.equal(hint({ ...question, ...open } as Waiting), 'Answer in your own words');
+});
+
+test('while changes are pending, the input says that Enter asks first', () => {
+  assert.match(inputHint(undefined, 1) ?? '', /^Enter asks before it rejects changes, /);
+  assert.equal(inputHint(undefined, 0), undefined);
 });
