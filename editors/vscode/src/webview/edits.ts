@@ -128,15 +128,30 @@ const endWords: Partial<Record<Proposal['state'], string>> = {
 export function decision(item: Item, proposal: Proposal | undefined): string {
   const own = proposal?.itemId === item.itemId ? proposal : undefined;
   const { state, accepted, rejected, total } = own ? countHunks(own) : countStored(item.details);
-  if (state === 'applied') return 'Applied';
+  const changes = accepted > 0 ? withChanges(item, accepted) : '';
+  if (state === 'applied' && changes === '') return 'Applied';
   if (state === 'rejected' && total === 1) return 'Rejected';
-  const counts = [accepted > 0 && `${accepted} accepted`, rejected > 0 && `${rejected} rejected`]
-    .filter(Boolean)
-    .join(', ');
+  const taken = accepted > 0 ? `${accepted} accepted${changes}` : '';
+  const counts = [taken, rejected > 0 && `${rejected} rejected`].filter(Boolean).join(', ');
   const end = state === undefined ? undefined : endWords[state];
-  if (end) return accepted > 0 ? `${accepted} accepted. ${end}` : end;
+  if (end) return taken ? `${taken}. ${end}` : end;
   if (counts) return counts;
   return item.status === 'failed' ? 'Not applied. The agent got the reason and can try again.' : '';
+}
+
+/** Matches the line of a result that names a hunk whose text the user changed. */
+const changedHunk =
+  /^[^-+ @\n].*\bhunk \d+(?: \([^\n]*\))? changed by the user(?:: "(?:[^"\\\n]|\\.)*")?:$/gm;
+
+/**
+ * Describes the user's own changes to accepted hunks. The result is empty if there are none. A
+ * result that was shortened may not say how many hunks the user changed.
+ */
+function withChanges({ details, result = '' }: Item, accepted: number): string {
+  const edited = (reportIn(result).match(changedHunk) ?? []).length;
+  if (edited === 0 && storedChanges(details).length === 0 && !omitsChanges(details)) return '';
+  if (accepted === 1 || edited === accepted) return ' with your changes';
+  return edited > 0 ? `, ${edited} with your changes` : ', some with your changes';
 }
 
 interface Count {
@@ -168,8 +183,12 @@ const quoted =
 
 /** Returns the user's comments from the result of a call, which repeats them for the model. */
 export function commentsIn(result: string): string[] {
-  const report = result.split('\nThe proposed text:')[0] ?? '';
-  return [...report.matchAll(quoted)].map(([, text = '']) => unquote(text));
+  return [...reportIn(result).matchAll(quoted)].map(([, text = '']) => unquote(text));
+}
+
+/** Returns the part of a call's result that reports the user's decision. */
+function reportIn(result: string): string {
+  return result.split('\nThe proposed text:')[0] ?? '';
 }
 
 function unquote(text: string): string {

@@ -208,6 +208,10 @@ async function acceptWithChanges(d) {
   assert.equal(d.read('calc.js'), calc, 'saving the proposed side accepts nothing');
   await d.agent('Accept All Changes in the File');
   await d.entry('assistantMessage', 'Taken as you wrote it').waitFor();
+  await d
+    .entry('toolCall')
+    .locator('.decided', { hasText: /^1 accepted with your changes$/ })
+    .waitFor();
   await d.page.locator('.monaco-diff-editor').waitFor({ state: 'hidden' });
   await d.bufferHas('return b + a;');
 }

@@ -128,6 +128,26 @@ test('a decision is shown with counts', () => {
   assert.match(decision(item({ status: 'failed' }), undefined), /^Not applied/);
 });
 
+test("a decision says that the user's own changes are included", () => {
+  const diff = '--- proposed\n+++ user\n@@ -1 +1 @@\n-b\n+mine; hunk 7 changed by the user:\n';
+  const one = `Edit a.js: applied 1/1 hunks; hunk 1 changed by the user:\n${diff}`;
+  const both = `${one}; hunk 2 (a.js) changed by the user: "so":\n${diff}`;
+  const applied = (result: string, ...hunks: Hunk[]) =>
+    decision(item({ result }), proposal('applied', ...hunks));
+  const accepted = hunk('accepted');
+  assert.equal(applied(one, accepted), '1 accepted with your changes');
+  assert.equal(applied(one, accepted, accepted), '2 accepted, 1 with your changes');
+  assert.equal(applied(both, accepted, accepted), '2 accepted with your changes');
+  const comment = 'applied 1/2 hunks; hunk 2 rejected: "hunk 1 changed by the user:"';
+  assert.equal(applied(comment, accepted), 'Applied');
+  assert.equal(
+    decision(item({ result: one }), proposal('partiallyApplied', accepted, hunk('rejected'))),
+    '1 accepted with your changes, 1 rejected',
+  );
+  const details = { state: 'applied', accepted: 2, hunks: 2, changesOmitted: true };
+  assert.equal(decision(item({ details }), undefined), '2 accepted, some with your changes');
+});
+
 test('only comments are extracted from a result', () => {
   const result =
     'Edit a.js: applied 1/3 hunks; hunk 1 accepted: "fine \\"so\\""; hunk 2 (a.js) rejected: "no"\nThe user says: "shorter"\nThe proposed text:\nhunk 9 rejected: "text of the file"';
