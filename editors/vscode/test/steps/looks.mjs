@@ -281,6 +281,33 @@ async function editors(d, theme) {
   }
 }
 
+/**
+ * Checks the card of a rejected edit. In a narrow panel, the file's name gets the room of the word
+ * "rejected", because the comment below the changes repeats it.
+ */
+async function editRejected(d) {
+  const name = 'send-page.js';
+  d.write(name, 'export const page = "Helo";\n');
+  await d.openFile(name);
+  await d.play(edit(d.at(name), 'Helo', 'Hello'), { text: 'It stays as it is.' });
+  await d.prompt('fix the typo');
+  await lens(d, 'Accept').first().waitFor();
+  await d.focusEditor();
+  await d.goto(1);
+  await d.agent('Comment on Change');
+  await d.answer('Helo is a name');
+  await d.agent('Reject Change');
+  const card = d.entry('toolCall', 'Rejected: Helo is a name');
+  await card.waitFor();
+  await d.idle();
+  await looks(d, 'rejected', async (theme) => {
+    const file = card.locator('.tool-title .path > :last-child');
+    assert.equal(await file.textContent(), name);
+    const cut = await file.evaluate((node) => node.scrollWidth > node.clientWidth);
+    assert.equal(cut, false, `the name of the file is whole, ${theme}`);
+  });
+}
+
 /** Checks the panel while a thought and an answer are streaming. */
 async function streaming(d) {
   const thought = 'The sign in `add` is the wrong one: it takes away.\n'.repeat(3);
@@ -648,6 +675,7 @@ export const looksSteps = [
   ['looks: empty', empty],
   ['looks: nothing set up', nothingSetUp],
   ['looks: four files', filesReviewed],
+  ['looks: a rejected edit', editRejected],
   ['looks: streaming', streaming],
   ['looks: tools', toolCalls],
   ['looks: permission and queue', permission],
