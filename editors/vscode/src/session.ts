@@ -13,6 +13,7 @@ import type {
 } from './protocol';
 import { firstLine } from './text';
 import { problemOf } from './problems';
+import { nextSession } from './settings';
 import type { PanelState, Problem, PromptOptions } from './webview/messages';
 
 const memento = 'agentLsp.session';
@@ -83,13 +84,15 @@ export class SessionControl implements vscode.Disposable {
     return this.session.queue ?? [];
   }
 
+  /** Returns the session's configuration or, if there is no session yet, the next session's. */
   get effective(): Config {
-    return this.config;
+    if (this.id !== undefined) return this.config;
+    return this.sample ? {} : nextSession(); // the demo's daemon gets no settings
   }
 
   /** Returns the session's data that is shown around the conversation. */
   view(): Omit<PanelState, 'discards' | 'changes' | 'offersReview' | 'setup'> {
-    const c = this.config;
+    const c = this.effective;
     return {
       sessionId: this.id,
       title: this.session.title ?? '',

@@ -17,6 +17,19 @@ export function configKeys({ contributes }: Manifest): string[] {
   return names.filter((name) => !own.test(name)).map((name) => name.slice(section.length + 1));
 }
 
+/**
+ * Returns the user's settings for new sessions, or their defaults. They are shown until the window
+ * has a session, because the daemon reports the values of existing sessions only.
+ */
+export function nextSession(): Config {
+  const configuration = vscode.workspace.getConfiguration(section);
+  const set = <K extends keyof Config>(key: K) => configuration.get<Config[K] | null>(key);
+  return {
+    editPolicy: set('editPolicy') ?? 'ask',
+    permissions: { profile: set('permissions')?.profile ?? 'ask' },
+  };
+}
+
 /** Returns the user's settings and, in a trusted workspace, the workspace's settings. */
 export function settingsForDaemon(manifest: Manifest): { userSettings: Config } & Config {
   const configuration = vscode.workspace.getConfiguration(section);

@@ -47,14 +47,10 @@ function drawPicker([label, words, command, title = words]: Picker, send: Send):
   const open = () => send({ type: 'command', command, args: [] });
   const attributes = {
     class: `picker ${label.toLowerCase()}${words === 'default' ? ' unset' : ''}`,
-    title: title ? `${label}: ${title}` : label,
+    title: `${label}: ${title}`,
   };
-  return h(
-    'button',
-    { type: 'button', ...attributes, onclick: open },
-    words ? h('span', { class: 'key' }, `${label}: `) : label,
-    words,
-  );
+  const key = h('span', { class: 'key' }, `${label}: `);
+  return h('button', { type: 'button', ...attributes, onclick: open }, key, words);
 }
 
 /**
@@ -69,14 +65,13 @@ function modelName(reference: string): string {
  * Draws the pickers below the input. In a narrow panel, the model picker shows the model's name
  * without the word "Model", so that all pickers fit into one line. A long name has its own line.
  */
-export function drawPickers({ sessionId, model, policy, profile }: PanelState, send: Send): Node[] {
-  const unset = sessionId ? 'default' : ''; // before the first session, the values are unknown
+export function drawPickers({ model, policy, profile }: PanelState, send: Send): Node[] {
   const pickers: Picker[] = [
     model
       ? ['Model', modelName(model), 'agentLsp.selectModel', model]
       : ['Model', 'default', 'agentLsp.selectModel'],
-    ['Edits', policyWords[policy] ?? (policy || unset), 'agentLsp.selectEditPolicy'],
-    ['Commands', profileWords[profile] ?? (profile || unset), 'agentLsp.selectPermissions'],
+    ['Edits', policyWords[policy] ?? (policy || 'default'), 'agentLsp.selectEditPolicy'],
+    ['Commands', profileWords[profile] ?? (profile || 'default'), 'agentLsp.selectPermissions'],
   ];
   return pickers.map((picker) => drawPicker(picker, send));
 }

@@ -112,9 +112,7 @@ function drawState(state: PanelState): void {
   Object.assign(document.body.dataset, { session: state.sessionId ?? '', daemon: state.daemon });
   drawWhenChanged(head, [state.title, state.status, state.daemon], () => drawHead(state, send));
   const { model, mode, policy, profile, contextTokens, contextWindow, usage } = state;
-  drawWhenChanged(pickers, [state.sessionId === undefined, model, policy, profile], () =>
-    drawPickers(state, send),
-  );
+  drawWhenChanged(pickers, [model, policy, profile], () => drawPickers(state, send));
   drawWhenChanged(modePicker, [mode], () => drawMode(state, send));
   drawWhenChanged(gauge, [contextTokens, contextWindow, usage?.cost], () => drawGauge(state));
   drawWhenChanged(queue, state.queue, () => drawQueue(state.queue, send));

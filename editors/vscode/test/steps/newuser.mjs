@@ -201,6 +201,8 @@ export async function newUserByMouse(d) {
   const click = (target, done) => d.clickUntil(target, done);
   await installByMouse(d);
   await click(agentTab(d), () => d.panel.locator('.welcome').isVisible());
+  for (const words of ['Edits: ask first', 'Commands: ask'])
+    await d.panel.locator('.picker', { hasText: words }).waitFor();
   await d.shot(`${d.step}-1-panel`);
   await d.click(d.panel.getByRole('button', { name: 'First steps' }));
   await firstSteps(d, click);
