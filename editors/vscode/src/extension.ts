@@ -79,7 +79,7 @@ export function activate(context: vscode.ExtensionContext): void {
     pickers: new Pickers(daemon, session, choices),
     choices,
     demo,
-    setup: new Setup(daemon, session, choices),
+    setup: new Setup(daemon, session, choices, () => panel.reveal(true)),
     checkpoints: new Checkpoints(daemon, session, () => panel.visible),
   };
   const bridge = connectPanel(parts);

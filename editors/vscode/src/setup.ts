@@ -41,6 +41,7 @@ export class Setup {
     private readonly daemon: Daemon,
     private readonly session: SessionControl,
     private readonly choices: Choices,
+    private readonly focusInput: () => Promise<void>,
   ) {}
 
   /**
@@ -262,12 +263,15 @@ export class Setup {
     if (way === retype && (await this.askKey(provider))) await this.tryModel(provider, model);
   }
 
-  /** Sets the model for this session and for new ones. */
+  /**
+   * Sets the model for this session and for new ones, and focuses the input for the first prompt.
+   */
   private async use(model: string): Promise<void> {
     await this.choices.set({ model }, 'default');
     await this.daemon.configure();
     this.session.settle(undefined);
     await this.check();
+    await this.focusInput();
   }
 }
 

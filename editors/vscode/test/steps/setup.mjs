@@ -175,11 +175,13 @@ async function keyKeepsPending(d) {
   await pendingHunks(d, 1);
   await d.newSession();
   const { daemon } = d;
+  await d.focusEditor();
   await d.agent('Set API Key');
   const key = `sk-${'kept-'.repeat(4)}${Date.now()}`;
   await d.answer(key);
   await d.choose('Another model…');
   await d.answer('script');
+  await d.inputFocused(); // for the first prompt to the model
   await notified(d, 'script answered');
   assert.deepEqual(d.daemons(), [daemon], 'nothing was restarted');
   await pendingHunks(d, 1);

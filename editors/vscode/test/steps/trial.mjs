@@ -81,6 +81,7 @@ async function setUp(d, server, key) {
   await d.page.locator('.quick-input-list .monaco-list-row', { hasText: 'tiny-chat' }).waitFor();
   await d.page.keyboard.press('Enter');
   await d.panel.locator('.picker.model', { hasText: 'Model: tiny-chat' }).waitFor();
+  await d.inputFocused();
   await d.shot('trial-1-set-up');
 }
 
