@@ -84,7 +84,7 @@ export class SessionControl implements vscode.Disposable {
     return this.session.queue ?? [];
   }
 
-  /** Returns the session's configuration or, if there is no session yet, the next session's. */
+  /** Returns the configuration of the session or, if there is no session yet, of the next one. */
   get effective(): Config {
     if (this.id !== undefined) return this.config;
     return this.sample ? {} : nextSession(); // the demo's daemon gets no settings
