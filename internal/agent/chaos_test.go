@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// chaosRuns is the minimum number of random runs in a chaos test, even on a slow machine.
+// chaosRuns is the minimum number of random runs if AGENT_LSP_CHAOS is set, even on a slow machine.
 const chaosRuns = 1000
 
 // chaosBudget returns the minimum duration and the minimum number of the random runs. If
@@ -320,8 +320,8 @@ func (c *chaos) expect(id string, err error) {
 	}
 }
 
-// steered records that the final history must contain a queued steer. A one-shot steer is never
-// queued or stored.
+// If the steer is in the queue, steered records that the final history must contain it. A one-shot
+// steer is never queued or stored.
 func (c *chaos) steered(out SteerOutcome) {
 	for _, q := range c.s.Queue() {
 		if q.MessageID == out.MessageID {

@@ -107,7 +107,7 @@ func bigCalls(turns int) func(n int) step {
 	}
 }
 
-// The session keeps its requests within the window by its own token estimate, so the provider never
+// The session uses its own token estimate to keep requests within the window, so the provider never
 // rejects one. Each compaction is committed once. After a restart, the model would receive the same
 // messages.
 func TestLongSessionFits(t *testing.T) {
@@ -185,7 +185,7 @@ func TestOverflowRecovery(t *testing.T) {
 func TestWindowFarTooLarge(t *testing.T) {
 	for _, c := range []struct {
 		names         bool
-		first, others int // maximum number of rejections in the first turn, and in all twelve
+		first, others int // maximum rejections in the first turn and in all twelve turns
 	}{{true, 1, 2}, {false, MaxRefusals, 3 * MaxRefusals}} {
 		bubble(t, func(t *testing.T) {
 			m := newStrict(4096)
@@ -272,7 +272,7 @@ func TestSummaryThatFailsInASession(t *testing.T) {
 				m,
 				nil,
 				bigTool(1500),
-			) // too small for masking, so the turn is summarized
+			) // the results are too small for masking, so the turn is summarized
 			defer r.close()
 			for i := range 8 {
 				if turn := r.run(fmt.Sprint("turn ", i)); turn.Status != TurnStatusCompleted {
@@ -347,8 +347,8 @@ func TestCompactWithNothingToDo(t *testing.T) {
 }
 
 // TestSoak checks that a session with 100,000 messages in 200 turns uses less than 100 MiB and
-// satisfies every invariant. Normally the test runs a twentieth of that. AGENT_LSP_SOAK=1 (make
-// soak) runs all of it.
+// satisfies every invariant. By default, it sends only a twentieth of the messages. With
+// AGENT_LSP_SOAK=1 (make soak), it sends all of them.
 func TestSoak(t *testing.T) {
 	turns, rounds := 20, 125
 	if on, _ := strconv.ParseBool(os.Getenv("AGENT_LSP_SOAK")); on {

@@ -34,7 +34,7 @@ func steps(n int) []step {
 	return s
 }
 
-// Follow-ups are processed when the turn would otherwise end. Each one starts its own turn.
+// Follow-ups wait until the running turn has ended. Each one then starts its own turn.
 func TestFollowUpsStartTurnsOfTheirOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -160,8 +160,8 @@ func TestWaitForASteerThatIsQueued(t *testing.T) {
 	})
 }
 
-// When a job ends, the model is notified before its next call. If the session is idle, the message
-// starts a turn.
+// A message sent with Notify is added before the next model call. In an idle session, it starts a
+// turn only if the caller requests that.
 func TestNotify(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")

@@ -156,7 +156,7 @@ func TestInvalidCallBetweenEdits(t *testing.T) {
 	})
 }
 
-// An abort, a pause or a steer ends all waiting edits. Later edits do not begin.
+// An abort or a steer ends all waiting edits. Later edits do not begin.
 func TestEditsThatWaitEndTogether(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(s *Session) error

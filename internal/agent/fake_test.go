@@ -191,8 +191,8 @@ func (l *log) all() []Event {
 	return append([]Event(nil), l.events...)
 }
 
-// lines returns one line with one or two words for each event. For StateChanged, the line contains
-// only the status.
+// lines formats the events, one per line. A StateChanged event shows only the status and the length
+// of the queue.
 func (l *log) lines() string {
 	var b strings.Builder
 	for _, e := range l.all() {

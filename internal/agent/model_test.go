@@ -92,7 +92,8 @@ func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 	})
 }
 
-// If the first model cannot answer, the next one does.
+// If the first model is overloaded, the next one answers. After a client error, the turn fails
+// instead.
 func TestFallbackModel(t *testing.T) {
 	for kind, want := range map[retry.Kind]string{retry.Overloaded: TurnStatusCompleted,
 		retry.Client: TurnStatusFailed} {
@@ -111,7 +112,7 @@ func TestFallbackModel(t *testing.T) {
 	}
 }
 
-// TestEndReasons checks all the ways in which a turn can end.
+// TestEndReasons checks the status and the end reason of turns that end in different ways.
 func TestEndReasons(t *testing.T) {
 	look := message.ToolCall{Name: "look"}
 	cut := step{text: "and so on", stop: message.StopLength}

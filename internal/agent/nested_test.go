@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// A sub-agent in the background may end after its turn. Its usage is added to the session
-// immediately, and to the next turn, so that the stored turns contain all usage.
+// A sub-agent in the background may end after the turn that started it. Its usage is added to the
+// session immediately, and to the next turn, so that the stored turns contain all usage.
 func TestLateUsageGoesToTheNextTurn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var spent func(message.Usage)

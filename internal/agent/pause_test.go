@@ -36,8 +36,8 @@ func TestContinue(t *testing.T) {
 	})
 }
 
-// abortAndContinue aborts the turn while it waits, and then waits for the end of the turn that
-// continues it.
+// abortAndContinue aborts the running turn, continues the session, and waits for the end of the
+// turn that this starts.
 func abortAndContinue(t *testing.T, r *rig, turnID string) {
 	t.Helper()
 	synctest.Wait()

@@ -139,7 +139,7 @@ func TestPinInTheMiddleOfAReduction(t *testing.T) {
 	})
 }
 
-// Pinning an item that cannot be pinned returns an error and changes nothing.
+// An invalid pin change returns an error and changes nothing.
 func TestPinErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{refuse: "secret"}

@@ -113,7 +113,7 @@ func TestRunStatesAreConsistent(t *testing.T) {
 	}
 }
 
-// Every method of a closed session returns an error.
+// After a session is closed, Pause, Resume, Compact and Continue return ErrClosed.
 func TestClosedSessionRefuses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(), nil)

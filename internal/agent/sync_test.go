@@ -24,7 +24,8 @@ func onSlowDisk(t *testing.T, m *scripted, sync func() error, tools ...tool.Tool
 	return newRig(t, m, func(o *Options) { o.Store = &slowDisk{o.Store.(*log), sync} }, tools...)
 }
 
-// promptBeside sends a prompt from a new goroutine and calls answered when Prompt returns.
+// promptBeside sends a prompt and calls answered when Prompt returns. Call it in a new goroutine,
+// because Prompt waits for the disk.
 func (r *rig) promptBeside(answered func()) {
 	if _, err := r.s.Prompt(Prompt{Content: text("go")}); err != nil {
 		r.t.Error(err)

@@ -10,7 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// optionsRig runs turns and records the options with which each model call was prepared.
+// optionsRig returns a rig and a list. Before each model call, the model in the turn's options is
+// appended to the list, or "-" if the turn has no options.
 func optionsRig(t *testing.T, tools []tool.Tool, steps ...step) (*rig, *[]string) {
 	t.Helper()
 	var seen []string

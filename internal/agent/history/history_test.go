@@ -144,7 +144,7 @@ func TestReducers(t *testing.T) {
 	}
 }
 
-// Each strategy is a list of reducers that reaches the target.
+// Every strategy except none reduces the history to the target. An unknown strategy is an error.
 func TestStrategies(t *testing.T) {
 	for name := range Strategies {
 		msgs := talk(&maker{}, 40, 6000)
@@ -191,8 +191,8 @@ func TestReducersOfStrategies(t *testing.T) {
 	}
 }
 
-// A later summary extends the previous one instead of replacing it, and lists the files that tools
-// named.
+// A later summary is based on the previous one and replaces it. It lists the files that tools
+// named, but not those that only the model's summary names.
 func TestSummaryIsUpdated(t *testing.T) {
 	k := &maker{}
 	msgs := talk(k, 10, 4800)
@@ -365,7 +365,7 @@ func lastUser(t *testing.T, msgs, out []*message.Message) {
 	}
 }
 
-// randomPins pins and unpins some of the user messages after they were sent.
+// randomPins returns the pin state of some user messages: true for pinned, false for unpinned.
 func randomPins(rnd *rand.Rand, msgs []*message.Message) map[string]bool {
 	pins := map[string]bool{}
 	for _, m := range msgs {
@@ -405,7 +405,8 @@ func randomHistory(rnd *rand.Rand) []*message.Message {
 	return msgs
 }
 
-// Pair repairs any history that a store or a transformer may return.
+// Pair turns any history that a store or a transformer may return into a paired one, and does not
+// change a history that is already paired.
 func TestPair(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for range 300 {
@@ -426,8 +427,8 @@ func TestPair(t *testing.T) {
 	}
 }
 
-// The token estimate includes images, CJK text and arguments, and is calibrated by the provider's
-// counts.
+// The token estimate counts ASCII, accented and CJK text differently, and adds a fixed number of
+// tokens for an image.
 func TestTokens(t *testing.T) {
 	for s, want := range map[string]int{"": 0, "abcd": 1, "abcde": 2, "中文字": 3, "ééé": 2,
 		strings.Repeat("x", 4000): 1000} {

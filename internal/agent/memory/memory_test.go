@@ -149,7 +149,8 @@ func TestSearchRanks(t *testing.T) {
 		save(t, s, m)
 	}
 	check(t, s, Query{Text: "postgres database"}, "db")
-	check(t, s, Query{Text: "running test"}, "tests style") // both stems, then one of them
+	// The memory with both words comes first, then the one with only one of them.
+	check(t, s, Query{Text: "running test"}, "tests style")
 	check(t, s, Query{Text: "日本語"}, "unicode")
 	check(t, s, Query{Text: "unicode works"}, "unicode")
 	// The text is searched as words, not parsed as query syntax.
@@ -313,7 +314,8 @@ func TestMeaning(t *testing.T) {
 	save(t, s, Memory{Key: "none", Content: "fail to embed, house"})
 	check(t, s, Query{Text: "dog"}, "cat tower") // found by meaning alone, without a common word
 	check(t, s, Query{Text: "building"}, "tower")
-	check(t, s, Query{Text: "house"}, "none tower") // found by both rankings
+	// "none" is found by its words and "tower" by its meaning.
+	check(t, s, Query{Text: "house"}, "none tower")
 	check(t, s, Query{Text: "cat", Tags: []string{"none"}}, "")
 	if saved := save(t, s, Memory{Key: "dog",
 		Content: "The dogs sleeps"}); saved.Duplicate != "cat" {
@@ -325,7 +327,8 @@ func TestMeaning(t *testing.T) {
 	elsewhere := Open(Options{Path: s.opts.Path, Root: "/elsewhere",
 		Embedder: embedder("m1", meaning)})
 	defer elsewhere.Close()
-	check(t, elsewhere, Query{Text: "animal"}, "") // nor are vectors from another workspace
+	// Vectors from another workspace are not compared.
+	check(t, elsewhere, Query{Text: "animal"}, "")
 	if err := s.Delete(t.Context(), "tower", ""); err != nil {
 		t.Fatal(err)
 	}

@@ -166,7 +166,8 @@ func answer(text string, stop message.StopReason) *message.Message {
 	return m
 }
 
-// TestValidator checks that blank and repetitive replies are detected.
+// TestValidator checks the verdict on each kind of answer, such as blank, truncated, tentative or
+// repetitive.
 func TestValidator(t *testing.T) {
 	all := repair.Default().WithChecks([]string{"blank", "truncated", "tentative", "repetitive",
 		"reasoningOnly"})

@@ -10,7 +10,8 @@ import (
 
 var tools = []string{"read", "bash", "write_file"}
 
-// show formats the parsed calls and the remaining text as "name{args} …|text".
+// show formats the parsed calls and the remaining text as "name{args} …|text". A "!" marks a call
+// that has a problem.
 func show(text string, known []string) string {
 	calls, cleaned := repair.ParseCalls(text, known)
 	var b strings.Builder

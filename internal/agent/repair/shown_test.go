@@ -31,7 +31,7 @@ func normalized(text string, o repair.Options) string {
 }
 
 // checkShown checks that the text shown while streaming equals the text that remains after
-// normalization. It returns how much was shown before the end.
+// normalization. It returns the number of bytes that were shown before the end of the reply.
 func checkShown(t *testing.T, text string, o repair.Options, rnd *rand.Rand) (early int) {
 	t.Helper()
 	want := normalized(text, o)

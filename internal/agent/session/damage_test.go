@@ -31,8 +31,8 @@ func stored(t testing.TB) []byte {
 	return data
 }
 
-// put creates a new file. It does not truncate an existing one, because on some file systems that
-// waits for the disk.
+// put writes data to a new file. It removes an existing file instead of truncating it, because
+// truncation waits for the disk on some file systems.
 func put(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -178,8 +178,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// If the path of the library's folder is a file, every method returns a clear error, and none
-// panics.
+// If the path of the library's folder is a file, Create and List return an error.
 func TestFolderIsAFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "f")
 	must(t, os.WriteFile(dir, nil, 0o600))

@@ -16,8 +16,8 @@ func lasting(id string) agent.Record {
 		Message: msg(id, message.RoleUser, "text of "+id), Sync: true}
 }
 
-// A write does not wait for the disk, but Sync does. One sync covers everything that was written in
-// the meantime.
+// A write does not wait for the disk, but Sync does. A single sync of the file covers all writes
+// that precede it.
 func TestSyncIsBesideTheWriting(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -80,7 +80,7 @@ func TestSyncFailsAndIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Many goroutines write and sync concurrently, while one of them closes the session.
+// Many goroutines write and sync concurrently. No record is lost.
 func TestSyncByMany(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)

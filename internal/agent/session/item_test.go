@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// replyWithRuns returns a reply that contains a text, reasoning, another text and a tool call, and
-// the four items that show this reply.
+// replyWithRuns returns a reply that contains a text, reasoning, another text and a tool call. It
+// also returns the four items that show this reply, and a notice.
 func replyWithRuns() (*message.Message, []agent.Item) {
 	m := msg("a1", message.RoleAssistant, "first words, ")
 	m.Content = append(m.Content, message.Block{Type: message.Reasoning, Text: "thinking hard"},

@@ -254,7 +254,7 @@ func TestFork(t *testing.T) {
 	wantOutline(t, load(t, l, s.ID()), storyOutline)
 }
 
-// writeIndexAs writes the index of e over the index of another session.
+// writeIndexAs writes e as the index at path, which belongs to another session.
 func (l *Library) writeIndexAs(path string, e Entry) error {
 	if err := l.writeIndex(e); err != nil {
 		return err
@@ -272,7 +272,8 @@ func tear(path string) error {
 		0o600)
 }
 
-// A session that any process is currently creating is not removed as old and empty.
+// GC removes an old empty log, but not a new one, because another process may be creating that
+// session.
 func TestGCLeavesWhatIsBeingMade(t *testing.T) {
 	l := Open(t.TempDir())
 	made, old := filepath.Join(l.dir, "made"+logSuffix), filepath.Join(l.dir, "abandoned"+logSuffix)

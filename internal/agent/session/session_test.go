@@ -93,7 +93,7 @@ func wantOutline(t *testing.T, in *Loaded, want string) {
 	}
 }
 
-// story writes a short session that contains a record of every kind.
+// story writes a short session with settings, a prompt, a tool call and an answer.
 func story(t testing.TB, s *Session) {
 	t.Helper()
 	must(t, s.SetConfig(json.RawMessage(`{"model":"m1"}`)))
@@ -213,7 +213,8 @@ func TestCrashInTool(t *testing.T) {
 	}
 	check(in)
 	must(t, in.Session.SetTitle("mine")) // this write also stores the results
-	pending = false                      // decided only now; the stored result must not change
+	// The proposal is decided only now. The stored result must not change.
+	pending = false
 	check(in)
 	must(t, in.Session.Close())
 	again := load(t, other, s.ID())
@@ -256,8 +257,8 @@ func TestCrashAfterPrompt(t *testing.T) {
 	}
 }
 
-// TestCrashWithPendingProposal checks that, when a session is loaded, the owner of its proposals is
-// queried for those whose outcome was not stored.
+// TestCrashWithPendingProposal checks that loading a session calls PendingProposal for each call
+// whose result was not stored, and that the result names the pending proposal.
 func TestCrashWithPendingProposal(t *testing.T) {
 	l := OpenWith(t.TempDir(), Options{now: clock(),
 		PendingProposal: func(_, item string) string {

@@ -129,8 +129,8 @@ func TestSubagentModes(t *testing.T) {
 	}
 }
 
-// Parallel tasks keep their order, at most four run at a time, and their tokens are added to the
-// parent's usage.
+// At most four parallel tasks run at a time. Their results keep the order of the tasks, and a task
+// that fails does not affect the others.
 func TestSubagentParallel(t *testing.T) {
 	b := setup()
 	var nested atomic.Int32

@@ -50,7 +50,7 @@ func (c *fakeCall) Run() {
 	c.log.add("%s ends", c.name)
 }
 
-// play runs calls and returns when each of them began and ended.
+// play runs calls and returns a log of the times at which each of them began and ended.
 func play(t *testing.T, parallel int, calls ...*fakeCall) (lines string) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
