@@ -146,8 +146,8 @@ func TestCatalogFailures(t *testing.T) {
 	k.close()
 }
 
-// TestDescribeCatalog checks that a file that cannot be read is ignored, and that doctor reports
-// it.
+// TestDescribeCatalog checks what doctor reports about the catalog. A stored copy that is damaged,
+// or that a newer version wrote, is not used.
 func TestDescribeCatalog(t *testing.T) {
 	s, cache := newCatwalk(t), t.TempDir()
 	env := []string{"XDG_CACHE_HOME=" + cache}

@@ -103,8 +103,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestAnAnswerThatCannotBeStored checks that an answer applies for the rest of the run if it cannot
-// be stored. The same is true of an answer about an unknown program.
+// TestAnAnswerThatCannotBeStored checks that an answer that cannot be stored applies until the
+// daemon exits. The same is true of an answer about an unknown program.
 func TestAnAnswerThatCannotBeStored(t *testing.T) {
 	p, url := probedProviders(t, "http://127.0.0.1:1")
 	for _, owners := range [][]string{nil, {"/usr/bin/server"}} {
@@ -145,7 +145,7 @@ func TestARefusalOfOneProgramKeepsOthers(t *testing.T) {
 	}
 }
 
-// TestOwnersThatCannotBeInspected checks that a program of another user is described by its user
+// TestOwnersThatCannotBeInspected checks that a program of another user is described by that user's
 // ID. If a process of the current user cannot be inspected, the owners are unknown.
 func TestOwnersThatCannotBeInspected(t *testing.T) {
 	me, other := os.Getuid(), 1<<30

@@ -186,8 +186,8 @@ func TestModelListOfSeveralProviders(t *testing.T) {
 	}
 }
 
-// If a provider fails, its list of models returns that provider's error. The status reports whether
-// a prompt can be sent, without using the network.
+// Listing the models of a provider that fails returns that provider's error. The status reports
+// whether a prompt can be sent, and does not use the network for this.
 func TestProviderStatus(t *testing.T) {
 	one := newEndpoint(t)
 	corp := map[string]config.Provider{

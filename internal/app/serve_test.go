@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A client that is started from a menu starts its agents in the home folder or the root, which are
-// not projects. For these folders, no server is started ahead.
+// A client that is started from a menu starts its agents in the home folder or in the root of the
+// file system. These folders are not projects, so launchFolder does not return them.
 func TestNoServerStartsAheadAtHome(t *testing.T) {
 	home, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(home, link); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// localServer simulates a local server. answers contains the response for each path. For all other
-// paths, the server responds with 404.
+// localServer simulates a local server. answers contains the response for each method and path. For
+// all others, the server responds with 404.
 func localServer(t *testing.T, answers map[string]string) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, ok := answers[r.Method+" "+r.URL.Path]
