@@ -38,8 +38,8 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// A client follows links. If the file becomes a link while the client reads it, the model gets
-// nothing of the file to which the link leads.
+// A client follows links. If a file is replaced with a link while the client reads it, the model
+// receives no content of the link's target.
 func TestClientReadsNoFileThatWasSwapped(t *testing.T) {
 	c, dir, out := clientFiles(t, `{}`,
 		`{"toolCalls":[{"name":"read","arguments":{"path":"x"}}]}`,
@@ -58,8 +58,8 @@ func TestClientReadsNoFileThatWasSwapped(t *testing.T) {
 	c.end()
 }
 
-// While a command runs, it could replace a file with a link before the client writes the file.
-// agent-lsp then writes the file itself.
+// A running command could replace a file with a link before the client writes the file. While a
+// command runs, agent-lsp therefore writes files itself.
 func TestClientWritesNoFileDuringACommand(t *testing.T) {
 	c, dir, _ := clientFiles(t,
 		`{"sandbox":"off","permissions":{"profile":"trust"},"editPolicy":"auto"}`,
@@ -82,8 +82,8 @@ func TestClientWritesNoFileDuringACommand(t *testing.T) {
 	}
 }
 
-// The client must not be asked to open a named pipe, because it would wait for another program and
-// block every later read.
+// The client must not be asked to open a named pipe, because the client would wait for another
+// program to open the pipe and would block every later read.
 func TestClientOpensNoPipe(t *testing.T) {
 	c, dir, _ := clientFiles(t, `{}`,
 		`{"toolCalls":[{"name":"read","arguments":{"path":"p"}}]}`,

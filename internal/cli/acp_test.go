@@ -25,7 +25,7 @@ type acpClient struct {
 	next int
 	text strings.Builder // text of the agent's messages so far
 	code chan int
-	// permit answers the agent's requests. If it is nil, every request is rejected.
+	// permit answers the agent's requests. If it is nil, every permission request is cancelled.
 	permit func(method string, message []byte) any
 }
 
@@ -62,7 +62,7 @@ func startACPAs(t testing.TB, state string, capabilities map[string]any, env ...
 }
 
 // call sends a request and returns the result. Until the result arrives, it collects the agent's
-// text and rejects the program's requests.
+// text and answers the agent's requests with permit.
 func (c *acpClient) call(method string, params any) map[string]any {
 	c.t.Helper()
 	result, refused := c.ask(method, params)
@@ -72,7 +72,7 @@ func (c *acpClient) call(method string, params any) map[string]any {
 	return result
 }
 
-// ask is like call, but for requests that may fail.
+// ask is like call, but also returns the error of a request that fails.
 func (c *acpClient) ask(method string, params any) (result, refused map[string]any) {
 	c.t.Helper()
 	c.next++

@@ -27,7 +27,7 @@ func newStrictProvider(t *testing.T) *strictProvider {
 	return s
 }
 
-// asked returns the distinct keys of the requests received so far.
+// asked returns the keys of all requests received so far.
 func (s *strictProvider) asked() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,8 @@ type modelStep struct {
 }
 
 // badModelInput contains mistakes in model settings. WORK is replaced by the provider named work,
-// URL by its address, and PROBE by a setting that excludes other servers on this machine.
+// URL by its address, PROBE by a setting that excludes other servers on this machine, and CATALOG
+// by a catalog that cannot be reached.
 var badModelInput = []struct {
 	name, settings string
 	steps          []modelStep

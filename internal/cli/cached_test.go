@@ -106,7 +106,7 @@ func TestCompactionKeepsTheCachedPrefix(t *testing.T) {
 			if len(prefixes) != 5 || !strings.Contains(prefixes[0], `"glob"`) {
 				t.Fatalf("%d requests, the last turn is %v", len(prefixes), last)
 			}
-			for _, i := range []int{1, 2, 4} { // request 3 asks for the summary
+			for _, i := range []int{1, 2, 4} { // prefixes[3] is from the request for the summary
 				if prefixes[i] != prefixes[0] {
 					t.Errorf("request %d begins with\n%s\nthe first with\n%s", i+1, prefixes[i],
 						prefixes[0])

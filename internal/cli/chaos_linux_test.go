@@ -19,7 +19,7 @@ const (
 	envReadOnly = "AGENT_LSP_TEST_READ_ONLY"
 )
 
-// onSmallDisk runs a command in its own mount namespace.
+// onSmallDisk makes a command run in its own mount namespace.
 func onSmallDisk(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
@@ -28,7 +28,8 @@ func onSmallDisk(cmd *exec.Cmd) {
 	}
 }
 
-// mountSmallDisk mounts the disk. It runs in the daemon's process before anything else.
+// mountSmallDisk mounts the small disk, or makes a folder read-only, as the environment requests.
+// It runs in the daemon's process before anything else.
 func mountSmallDisk() error {
 	if dir := os.Getenv(envReadOnly); dir != "" {
 		if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {

@@ -112,7 +112,7 @@ func lineText(f, l, v int) string {
 }
 func (w *world) note(f string, a ...any) { w.diary = append(w.diary, fmt.Sprintf(f, a...)) }
 
-// report describes the run. It writes the messages from the last connection to a file next to the
+// report describes the run. It writes the messages from all connections to a file next to the
 // workspace.
 func (w *world) report() string {
 	s := fmt.Sprintf("policy %s, full disk %v; the workspace and messages.log are left in %s\n%s",
@@ -163,7 +163,8 @@ func (w *world) play() error {
 	return w.finish()
 }
 
-// finish starts a last daemon on the run's files and checks everything.
+// finish checks everything with a last daemon. It starts a new one on the run's files, unless the
+// state is on a small disk.
 func (w *world) finish() error {
 	if w.fullDisk {
 		w.freeDisk() // the state is lost when this daemon ends, so the same daemon must continue

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestCommandPage checks that the documentation page of commands contains each command's help text
-// exactly as the program prints it. `make docs` writes the page.
+// TestCommandPage checks that docs/reference/commands.md contains each command's help text exactly
+// as the program prints it. `make docs` writes the page.
 func TestCommandPage(t *testing.T) {
 	const begin, end = "<!-- help texts -->\n", "<!-- end -->\n"
 	path := filepath.Join("..", "..", "docs", "reference", "commands.md")

@@ -31,8 +31,8 @@ type realRun struct {
 	Did        []string
 }
 
-// plainEditor is an editor that is used without a plugin. A session script replays its
-// capabilities.
+// plainEditor is an editor that is used without a plugin. A session script simulates it by sending
+// its capabilities.
 type plainEditor struct{ Editor, Profile, Version, Prompt, Review, Permissions string }
 
 // readmeEditor is a group of editors, with all tests that cover them.
@@ -188,8 +188,8 @@ func TestTestsOfEditorsRun(t *testing.T) {
 	}
 }
 
-// Each profile replays the complete job, is listed, and names the version of the editor and the
-// source of its capabilities.
+// Each profile performs the complete job, is listed in testdata/editors.json and in the README, and
+// names the version of the editor and the source of its capabilities.
 func TestProfilesNameTheirSource(t *testing.T) {
 	l := readEditors(t)
 	files, err := filepath.Glob(repository + "testdata/session/profile/*.txtar")

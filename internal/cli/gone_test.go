@@ -15,7 +15,7 @@ import (
 )
 
 // TestDaemonEndsBeforeTheTurn checks that a caller that waits for a turn gets an error if the
-// daemon exits, but only after everything that the daemon had sent.
+// daemon exits, but only after everything that the daemon had sent is shown.
 func TestDaemonEndsBeforeTheTurn(t *testing.T) {
 	for name, wait := range map[string]func(*demo) error{
 		"demo": func(d *demo) error { _, err := d.prompt(t.Context(), "hello"); return err },

@@ -12,7 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// headlessRun runs `agent-lsp run` with a scripted model in a folder that contains only a.txt.
+// headlessRun runs `agent-lsp run` with a scripted model in a folder that contains only a.txt and
+// the script.
 func headlessRun(t *testing.T, script string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir, state := t.TempDir(), t.TempDir()

@@ -117,7 +117,8 @@ func (k *killed) library() *session.Library {
 	return session.Open(session.Dir(filepath.Join(k.home, "state", "agent-lsp"), k.ws))
 }
 
-// check returns how many commands ran, and whether the kill interrupted one.
+// check checks the stored history. It returns how many commands ran, and whether the kill
+// interrupted one.
 func (k *killed) check() (steps int, cut bool) {
 	k.t.Helper()
 	library := k.library()

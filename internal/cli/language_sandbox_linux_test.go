@@ -94,7 +94,7 @@ func (b *serverBox) diagnose(file, want, path, settings string, trust bool) {
 	}
 }
 
-// check checks what outsider was able to do.
+// check fails the test if outsider did not run, or if one of its forbidden operations succeeded.
 func (b *serverBox) check() {
 	b.t.Helper()
 	if _, err := os.Stat("ran.txt"); err != nil {

@@ -81,7 +81,8 @@ func playFoundServer(file string) {
 	os.Exit(0)
 }
 
-// foundServer is a running model server whose executable has the given name.
+// foundServer is a running model server. exe is its executable, and requests is the file to which
+// it writes its requests.
 type foundServer struct {
 	t        *testing.T
 	exe      string

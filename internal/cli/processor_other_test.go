@@ -4,5 +4,5 @@ package cli
 
 import "time"
 
-// processorTime is not available on this system.
+// processorTime returns 0, because the processor time is measured only on Linux.
 func processorTime() time.Duration { return 0 }

@@ -112,9 +112,9 @@ func (r *reach) turn(prompt string) (took time.Duration) {
 }
 
 // BenchmarkSubagents compares a turn that delegates one task with a turn that delegates eight, four
-// at a time, with a model that answers immediately. The two alternate, so that load on the machine
-// affects both equally. The target is that eight tasks take at most three times as long as one.
-// The metric eight/one is the ratio of the medians.
+// at a time, with a model that answers immediately. The two kinds of turns alternate, so that load
+// on the machine affects both equally. The target is that eight tasks take at most three times as
+// long as one. The metric eight/one is the ratio of the medians.
 func BenchmarkSubagents(b *testing.B) {
 	r := newReach(b, map[string]any{})
 	var one, eight []time.Duration
@@ -208,7 +208,8 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 // the daemon reports, stores and sends the same data as without servers. Only tool_search lists the
 // servers' names for the model.
 func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
-	for _, how := range []string{"agent/session/new", "agent/prompt"} { // creates the session
+	// how is the request that creates the session.
+	for _, how := range []string{"agent/session/new", "agent/prompt"} {
 		t.Run(filepath.Base(how), func(t *testing.T) {
 			without, with := firstPrompt(t, how, 0), firstPrompt(t, how, 10)
 			if without.reported != with.reported {

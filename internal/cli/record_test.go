@@ -90,7 +90,7 @@ func mustStore(t *testing.T, path string, data []byte) {
 	}
 }
 
-// Trust that is granted with the trust command takes effect in the daemon.
+// The trust command stores an answer, and without an answer shows the stored one.
 func TestTrustByCommand(t *testing.T) {
 	env := []string{"HOME=" + t.TempDir()}
 	ws := t.TempDir()

@@ -8,8 +8,8 @@ import (
 )
 
 // TestNothingControlsTheTerminal checks that text from a model or a provider cannot control the
-// terminal. Only the view's own color sequences are written unchanged. Control characters in such
-// text are escaped.
+// terminal. Only the color sequences that the view uses, tabs and line breaks are written
+// unchanged. All other control characters are escaped.
 func TestNothingControlsTheTerminal(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain äö 語\n\tx\r\n":                "plain äö 語\n\tx\r\n",

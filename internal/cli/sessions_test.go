@@ -50,7 +50,7 @@ const runMainHidden = "hidden"
 func TestMain(m *testing.M) {
 	shell.MaybeHelper()
 	if os.Getenv(envRunMain) == runMainHidden {
-		RunHelper() // other tests find this process by its environment, so hide it
+		RunHelper() // hides the environment, by which other tests find this program's processes
 	}
 	mcptest.MaybeServe()
 	playEditor()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// sentTo records the requests to a provider.
+// sentTo contains the parts of a model request that the tests check.
 type sentTo struct {
 	Model    string
 	Effort   string `json:"reasoning_effort"`

@@ -68,7 +68,8 @@ func TestRetentionCountsAtOnce(t *testing.T) {
 	}
 }
 
-// While the daemon runs, files from earlier runs are removed after the first request to a model.
+// Sessions from earlier runs that exceed the limits are removed after the first request to a model,
+// not before.
 func TestRetentionCountsForWhatWasLeft(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)

@@ -138,7 +138,7 @@ func TestWithoutSubreaper(t *testing.T) {
 	}
 }
 
-// zombie reports whether a process has exited but has not been reaped by its init process.
+// zombie reports whether a process has exited, even if its init process has not reaped it.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")

@@ -173,7 +173,8 @@ func TestFirstMistakes(t *testing.T) {
 	}
 }
 
-// Doctor and the session both report names in the settings that do not exist.
+// Doctor and `agent-lsp run` both report invalid names in the settings, such as an unknown mode or
+// hook point.
 func TestNamesOfNothing(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)
@@ -203,7 +204,7 @@ func TestNamesOfNothing(t *testing.T) {
 	has(t, "run", out+errs, append(reported, "Yes.")...)
 }
 
-// If the state of a run cannot be stored, doctor reports this.
+// If the state directory cannot be created, doctor reports this.
 func TestDoctorOfLockedState(t *testing.T) {
 	dir := unwritable(t)
 	if dir == "" {
