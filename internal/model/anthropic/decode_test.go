@@ -16,7 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 )
 
-// endpoint serves an answer and records the request bodies.
+// endpoint returns a model whose endpoint serves an answer, and the bodies of the requests that the
+// endpoint receives.
 func endpoint(t *testing.T, a modeltest.Answer) (modeltest.Model, *[]string) {
 	t.Helper()
 	return modeltest.Endpoint(t, api, "claude-sonnet-4-5", a)

@@ -132,6 +132,7 @@ func TestCacheTiers(t *testing.T) {
 		t.Errorf("%d models of Anthropic", claude)
 	}
 	for id, want := range map[string]Price{
+		// The comments say what the two prices for cached input in the data mean.
 		"openai gpt-5.6-sol":             {5, 30, .5, 6.25},   // write, read
 		"openai gpt-5.5":                 {5, 30, .5, 0},      // read, 0
 		"openai gpt-5":                   {1.25, 10, .125, 0}, // read, read

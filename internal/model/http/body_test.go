@@ -66,7 +66,7 @@ func TestBodyArrives(t *testing.T) {
 			client *http.Client
 		}{{plain.URL, client}, {secure.URL, secure.Client()}} {
 			b, want := randomBody(rand.New(rand.NewPCG(seed, 2)))
-			// larger than what a connection accepts in one write
+			// The body must be larger than what a connection accepts in one write.
 			b.add(bytes.Repeat([]byte("long "), 50_000))
 			want = append(want, bytes.Repeat([]byte("long "), 50_000)...)
 			req, err := http.NewRequest(http.MethodPost, s.url, b.reader())

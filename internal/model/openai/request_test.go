@@ -139,7 +139,7 @@ func TestSamplingAndThinking(t *testing.T) {
 // TestOutputLimit checks that, if the user sets no output limit, one is derived from the model and
 // the free part of the window, for providers that need it.
 func TestOutputLimit(t *testing.T) {
-	// estimated at 125,000 tokens
+	// This request is estimated at 125,000 tokens.
 	long := &agent.Request{Messages: modeltest.User(strings.Repeat("word ", 100_000)).Messages}
 	for _, c := range []struct {
 		name string
@@ -552,6 +552,7 @@ func TestReasoningGoesRound(t *testing.T) {
 }
 
 // TestSystemMessageIsTextOnly checks that a system message sent to the chat API contains only text.
+// A system message with an image is sent as a user message.
 func TestSystemMessageIsTextOnly(t *testing.T) {
 	note := message.NewText(message.RoleSystem, "note")
 	seen := message.NewText(message.RoleSystem, "see")

@@ -51,8 +51,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// FuzzSSE checks that a stream gives the same lines however it is split, and that go-openai can
-// parse each line.
+// FuzzSSE checks that a stream gives the same lines however it is split, and that each line is one
+// event that begins with "data: ".
 func FuzzSSE(f *testing.F) {
 	f.Add([]byte("data: {}\r\n\r\ndata: [DONE]\n\n"))
 	f.Add([]byte("\xef\xbb\xbfevent: error\rdata: x\r\r: c\n"))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad checks that every script is either rejected or can be played, over both APIs, streamed
-// or not.
+// FuzzLoad checks that every script is either rejected or can be played, over the chat API and the
+// responses API, streamed or not.
 func FuzzLoad(f *testing.F) {
 	f.Add(`{"text":"a","toolCalls":[{"name":"x","arguments":{}}]}`)
 	f.Add(`{"window":1}`)

@@ -20,7 +20,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// both returns a model for each API. Each model has its own copy of the script.
+// both returns a model for the chat API and one for the responses API. Each model has its own copy
+// of the script.
 func both(t *testing.T, lines ...string) map[string]agent.Model {
 	t.Helper()
 	load := func() *script.Script {
@@ -229,8 +230,8 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestStrictNames checks that the strict endpoint rejects names in an invalid format, with both
-// APIs.
+// TestStrictNames checks that the strict endpoint rejects names in an invalid format, with the chat
+// API and the responses API.
 func TestStrictNames(t *testing.T) {
 	server := modeltest.Play(t, `{"text":"ok"}`, `{"text":"ok"}`)
 	post := func(path, body string) int {
