@@ -50,8 +50,8 @@ func TestChildEnv(t *testing.T) {
 	}
 }
 
-// A link does not hide that an entry of PATH is in a root, and neither does a root that is a link.
-// An entry that does not exist is kept.
+// Child removes each entry of PATH that leads into a root, even if the entry or the root is a link.
+// It keeps an entry that does not exist.
 func TestLinksInPathLeadIntoNoRoot(t *testing.T) {
 	dir := t.TempDir()
 	for _, folder := range []string{"ws/bin", "tools"} {
@@ -119,7 +119,7 @@ func TestNothingRunsFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// The daemon itself finds no program in the workspace either.
+// After CleanPath, the daemon itself finds no program in the workspace.
 func TestCleanPath(t *testing.T) {
 	outside := t.TempDir()
 	root := filepath.Join(t.TempDir(), "root")

@@ -33,7 +33,7 @@ func TestScratch(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// An overlay mount leaves its work folder in this state.
+		// An overlay mount leaves its work folder without any permissions.
 		if err := os.Chmod(layer+"/work", 0); err != nil {
 			t.Fatal(err)
 		}

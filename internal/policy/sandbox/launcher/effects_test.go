@@ -288,7 +288,7 @@ func TestTheNoteNamesWhatWasRefused(t *testing.T) {
 	}
 }
 
-// A folder cannot be renamed to a protected name.
+// A folder cannot be renamed to a name under which its contents would be protected.
 func TestFoldersBecomeNoProtectedOnes(t *testing.T) {
 	b := newBox(t)
 	b.write("sub/.github/workflows/x.yml", "old")

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// If a command sets the setuid or setgid bit of a file in the workspace, the bit has no effect.
-// Otherwise the file would run as its owner or group when another user starts it.
+// A command cannot set the setuid or setgid bit of a file in the workspace. Otherwise the file
+// would run as its owner or group when another user starts it.
 func TestNoFileRunsAsItsOwner(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
