@@ -14,7 +14,7 @@ func TestAnsweredIDs(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"a","error":{"code":1}}`:    {jsonrpc2.NewStringID("a")},
 		`{"jsonrpc":"2.0","id":7,"method":"m"}`:            nil,
 		`{"jsonrpc":"2.0","method":"m","params":{"id":1}}`: nil,
-		// Without a version, these texts are not valid messages.
+		// Without a version, the members of this batch are not valid messages.
 		`[{"id":1,"result":{}},{"method":"m"},{"id":"b","error":{}}]`: nil,
 		`[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"m"},` +
 			`{"jsonrpc":"2.0","id":"b","error":{"code":1,"message":""}}]`: {

@@ -331,8 +331,9 @@ func waiting(o *Outbox) int {
 	return o.waiting
 }
 
-// A question whose context ends while it is being written does not follow the message that was
-// queued after the end of the context. The response to a canceled request is written nevertheless.
+// If the context of a question ends before the question is queued, the question is not sent. It
+// therefore cannot follow a message that was queued after the end of the context. A response is
+// sent even if its context has ended.
 func TestAQuestionDoesNotFollowItsEnd(t *testing.T) {
 	var sent lockedBuffer
 	out := NewOutbox(&sent)

@@ -68,7 +68,7 @@ func callsOnce(tools ...string) fakeModel {
 	}
 }
 
-// editTool returns a tool that proposes to add two lines to a file.
+// editTool returns a tool that proposes to change two lines of a file.
 func editTool(core func() *agentapi.Core, path string) toolFunc {
 	return toolFunc{
 		name: "edit",

@@ -200,7 +200,7 @@ func fuzzRequests(t *testing.T, methods []string, script string) {
 		}
 		method, params := methods[int(line[0]-' ')%len(methods)], fill.Replace(line[1:])
 		if !json.Valid([]byte(params)) {
-			continue // FuzzStream covers these methods
+			continue // FuzzStream covers invalid JSON
 		}
 		if notices[method] != nil {
 			c.notify(method, json.RawMessage(params))

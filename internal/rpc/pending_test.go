@@ -98,7 +98,7 @@ func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 		wire.MethodTurnWait,
 		map[string]any{"sessionId": id},
 		nil,
-	) // the session is known once the model has been called
+	) // wait until the turn has ended
 	command := c.core.Workspace.BeginCommand(id, "turn_later")
 	const line = "of a command\n"
 	if err := os.WriteFile(path, []byte(string(accepted)+line), 0o600); err != nil {

@@ -329,7 +329,7 @@ func TestASessionOfAnotherDaemonIsLocked(t *testing.T) {
 }
 
 // If a turn is running in another daemon, it is not reported as interrupted. A client that may not
-// write gets an error that explains what to do.
+// write gets a notice that explains what to do.
 func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	begun := make(chan struct{}, 1)

@@ -83,9 +83,9 @@ var walks = []struct {
 	{"read", `{"path": "link/a.txt"}`, false, tenLines},
 }
 
-// TestBothWalksAreStraight sends a prompt that leads to one call of a real tool. Between the frame
-// and the result, no package may be entered by more than two different calls. The environment is
-// requested once for each model call. The tool is prepared once and run once.
+// TestBothWalksAreStraight sends a prompt that leads to one call of a real tool. Between the prompt
+// request and the result, no package may be entered by more than two different calls. The
+// environment is requested once for each model call. The tool is prepared once and run once.
 func TestBothWalksAreStraight(t *testing.T) {
 	for _, tc := range walks {
 		t.Run(tc.tool, func(t *testing.T) {

@@ -139,7 +139,8 @@ func (l *launched) end() (started, closed []string) {
 
 // A server is started before the first session, for the folder in which the client started the
 // agent. This server knows the client's capabilities. The first session uses it if the session
-// needs only that folder. Otherwise the server is closed as soon as a session requests another one.
+// needs only that folder. Otherwise the server is closed as soon as a session requests another
+// server.
 func TestAServerStartsAhead(t *testing.T) {
 	base := t.TempDir()
 	dir, other, link := filepath.Join(base, "dir"), filepath.Join(base, "other"),
@@ -193,8 +194,8 @@ func TestAServerStartsAhead(t *testing.T) {
 	}
 }
 
-// If the client requests nothing or disconnects immediately, the server that was started ahead is
-// closed as well.
+// If the client requests nothing or disconnects immediately, the server that was started in advance
+// is closed as well.
 func TestAServerAheadEndsWithItsClient(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 50 {
@@ -211,7 +212,7 @@ func TestAServerAheadEndsWithItsClient(t *testing.T) {
 	}
 }
 
-// No server is started ahead if no folder is given or the folder does not exist. No server is
+// No server is started in advance if no folder is given or the folder does not exist. No server is
 // started before the client is initialized.
 func TestNoServerStartsAhead(t *testing.T) {
 	for _, ahead := range []string{"", "relative", filepath.Join(t.TempDir(), "missing")} {

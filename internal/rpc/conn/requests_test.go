@@ -6,8 +6,8 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Wait also covers the messages that were held back for the responses. A connection calls Wait
-// before it ends, and could otherwise lose these messages.
+// Wait also waits until the messages that were held back for the responses are sent. A connection
+// calls Wait before it ends, and could otherwise lose these messages.
 func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 	var all Requests
 	held, reported := make(chan struct{}), make(chan struct{})

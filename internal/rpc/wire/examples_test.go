@@ -145,7 +145,8 @@ func strictly(t *testing.T, page string, raw json.RawMessage, into any) {
 	}
 }
 
-// The heading numbers are consecutive, so that comments can refer to them.
+// The headings of each protocol page are numbered in ascending order, so that comments can refer to
+// them.
 func TestProtocolNumbers(t *testing.T) {
 	numbered := regexp.MustCompile(`(?m)^#+ (\d+)\.(\d*)`)
 	for name, page := range protocolPages(t) {

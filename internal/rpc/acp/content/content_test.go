@@ -87,8 +87,8 @@ func TestLinesOfAFile(t *testing.T) {
 	}
 }
 
-// Clients choose the icon of a tool call by its kind, so every documented tool has one. A tool may
-// have the kind "other" while it reads, and the kind "edit" once it has proposed an edit.
+// Clients choose the icon of a tool call by its kind, so every documented tool has one. A call of
+// an unknown tool has the kind "other", and the kind "edit" once it has proposed an edit.
 func TestEveryToolHasAKind(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "reference", "tools.md"))
 	if err != nil {
