@@ -211,7 +211,7 @@ func TestEditFailures(t *testing.T) {
 	want(t, h.run("edit", good), "applied 1/1")
 }
 
-// If a file cannot be edited, the error names it and a remedy. Other files in the same call stay
+// If a file cannot be edited, the error states the reason. Other files in the same call stay
 // unchanged.
 func TestUneditableFiles(t *testing.T) {
 	h := newHarness(t).files("ok.txt: one\n", "bin: a\x00b", "odd: \xff\xfe\xfd", "locked: two\n")

@@ -101,7 +101,7 @@ func (h *harness) files(files ...string) *harness {
 	return h
 }
 
-// open opens a document in the editor with a text that may differ from the disk.
+// open opens a file in the editor with the given text, which may differ from the file on disk.
 func (h *harness) open(name, text string) {
 	h.t.Helper()
 	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), "plaintext", 1,

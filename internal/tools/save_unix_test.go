@@ -12,8 +12,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// An editor follows links when it saves. The tool therefore does not ask it to save a document if a
-// command has replaced its folder by a link, because the editor would write a file outside.
+// An editor follows links when it saves. If a command has replaced a file or its folder with a
+// link, the tool does not ask the editor to save the document, because the editor would write a
+// file outside the workspace.
 func TestBashSavesThroughNoNewLink(t *testing.T) {
 	var saved []string
 	h := newHarness(t, func(d *Deps) {
@@ -28,7 +29,7 @@ func TestBashSavesThroughNoNewLink(t *testing.T) {
 	for _, name := range []string{"d/f.txt", "g.txt", "l.txt"} {
 		h.open(name, "unsaved\n")
 	}
-	h.ws.Documents() // resolves their paths
+	h.ws.Documents() // resolves the paths of the documents
 	must(t, os.Rename(filepath.Join(h.root, "d"), filepath.Join(h.root, "e")))
 	must(t, os.Symlink(outside, filepath.Join(h.root, "d")))
 	must(t, os.Remove(filepath.Join(h.root, "l.txt")))

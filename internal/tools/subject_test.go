@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// A question about a URL or about files contains them in full.
+// The title of a question contains the complete URL or the complete file names.
 func TestSubjectsAreNotCut(t *testing.T) {
 	address := "https://example.org/?" + strings.Repeat("a", 500) + "&end"
 	if s := networkSubject("Fetch "+address, address); s.Title != "Fetch "+address {

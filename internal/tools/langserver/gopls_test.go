@@ -116,7 +116,8 @@ func TestGopls(t *testing.T) {
 func TestGoplsRename(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)
-	// On a busy machine, gopls first publishes diagnostics for the state between the two files.
+	// On a busy machine, gopls first publishes diagnostics for a state in which only one of the two
+	// files has changed.
 	h.hub.opt.quiet = 3 * time.Second
 	check(t, h.run("lsp_rename", object{"symbol": "Add", "new_name": "Sum"}), "Rename to Sum",
 		"!ERROR", "!diagnostics")
@@ -128,7 +129,7 @@ func TestGoplsRename(t *testing.T) {
 	check(t, h.run("lsp_rename", object{"symbol": "Sum", "new_name": "1x"}), "ERROR: gopls refused")
 }
 
-// TestGoplsAction has gopls fix an import and a struct. Both fixes must arrive as proposals.
+// TestGoplsAction applies gopls's quick fix for a missing import.
 func TestGoplsAction(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t),

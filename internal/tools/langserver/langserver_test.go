@@ -268,7 +268,7 @@ func TestFaultModes(t *testing.T) {
 				o.StartTimeout = 100 * time.Millisecond
 			}
 			if c.mode == "floods" {
-				o.flood = 2000 // enough time for a busy machine
+				o.flood = 2000 // so that a busy machine sends enough messages within floodWindow
 			}
 			h := newHarness(t, o, sample...)
 			check(t, h.lsp("diagnostics", object{"path": "b.fk"}), c.want...)

@@ -229,7 +229,7 @@ func TestMCPRestart(t *testing.T) {
 }
 
 // If a server does not answer initialize or does not list its tools within the time limit, it is
-// named in a notice and stopped. Later it is started again.
+// named in a notice and stopped.
 func TestMCPListTimeout(t *testing.T) {
 	for _, mode := range []string{"hang", "unlisted"} {
 		t.Run(mode, func(t *testing.T) {

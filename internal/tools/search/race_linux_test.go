@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSearchesFollowNoLinks replaces a file or a folder with a link after its path was resolved.
-// The search must not follow the link.
+// TestSearchesFollowNoLinks simulates a file or a folder that became a link after its path was
+// resolved. The search must not follow the link.
 func TestSearchesFollowNoLinks(t *testing.T) {
 	work, outside := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "key"), []byte("SECRET\n"), 0o600); err != nil {

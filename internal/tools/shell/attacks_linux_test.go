@@ -545,7 +545,8 @@ func tryAttack(
 	return runs, prepared
 }
 
-// way is a kind of sandbox. ahead says whether the sandbox is prepared before the command is known.
+// way is a kind of sandbox. ahead reports whether the sandbox is prepared before the command is
+// known.
 type way struct {
 	kind  sandbox.Support
 	ahead bool

@@ -106,8 +106,8 @@ func (i *internet) begin() *sandbox.Proxy {
 	return &sandbox.Proxy{Socket: run.Socket(), Token: run.Token(), Run: run}
 }
 
-// in runs a script in a sandbox that can reach the proxy. In the script, HOST is the server's
-// address.
+// in runs a script in a sandbox that can reach the proxy. In the script, PORT is replaced by the
+// server's port.
 func (i *internet) in(b *box, c Command) (Result, *sandbox.Plan) {
 	i.t.Helper()
 	spec := sandbox.Spec{Writable: []string{b.work}, Tmp: b.tmp, Proxy: i.begin()}

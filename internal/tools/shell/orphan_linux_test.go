@@ -130,7 +130,7 @@ func TestNoOrphansAfterAbort(t *testing.T) {
 			if seen == 0 {
 				t.Fatal("the processes never ran, so the test checks nothing")
 			}
-			// After that time, remaining processes are stopped in the background.
+			// If Run takes longer, it stops the remaining processes in the background.
 			if n := count(m); n != 0 && took < Grace+abandonAfter {
 				t.Errorf("%d processes are left after Run returned", n)
 			}

@@ -23,7 +23,7 @@ import (
 const registryVar = "AGENT_LSP_TEST_REGISTRY"
 
 // TestPackagesAreInstalled downloads packages with go and npm through the proxy, in every sandbox
-// that can reach it. The only questions must be about the registry.
+// that can reach it. The user may be asked only about the registry.
 func TestPackagesAreInstalled(t *testing.T) {
 	for _, s := range proxied(t) {
 		for _, c := range []struct{ program, script, want string }{
