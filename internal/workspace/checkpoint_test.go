@@ -282,7 +282,8 @@ func TestDiskThatCannotBeWritten(t *testing.T) {
 		if at == "temp created" {
 			names, _ := filepath.Glob(b.path(".b.txt.*"))
 			if len(names) > 0 {
-				// Simulate a full disk: the content of the second file cannot be written.
+				// Remove the second file after its temporary file is created, so that it cannot be
+				// replaced.
 				must(t, os.Remove(b.path("b.txt")))
 			}
 		}

@@ -18,8 +18,8 @@ import (
 func TestMain(m *testing.M) {
 	killHere()
 	reviewHere()
-	// The coders contain channels, which cannot be used outside the synctest bubble in which they
-	// were created.
+	// The compression coders contain channels, which cannot be used outside the synctest bubble in
+	// which they were created.
 	s := files.NewBlobs("")
 	sha, err := s.Put([]byte("warm"))
 	if err == nil {

@@ -66,7 +66,7 @@ func randomEdit(rt *rapid.T, f *fakeEditor, uri string) {
 	f.type_(uri, start, max(start, end), genText(5).Draw(rt, "typed"))
 }
 
-// onBorder moves an offset to the next boundary that a position can express.
+// onBorder moves an offset back to the nearest boundary that a position can express.
 func onBorder(text string, i int) int {
 	for i > 0 && i < len(text) && (text[i]&0xC0 == 0x80 || text[i-1] == '\r' && text[i] == '\n') {
 		i--

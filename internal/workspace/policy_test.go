@@ -236,7 +236,8 @@ func TestDiskWriteKeepsModeAndLink(t *testing.T) {
 	equal(t, "no temporary file is left", len(names), 2)
 }
 
-// TestWriteComparesAndSwaps changes the file between the read and the rename.
+// TestWriteComparesAndSwaps changes the file between the read and the rename. Both changes must be
+// kept.
 func TestWriteComparesAndSwaps(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	n := 0

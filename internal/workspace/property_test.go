@@ -198,7 +198,7 @@ func (b *bench) userEdit(rt *rapid.T, open bool, text string, marks map[string]b
 }
 
 // TestFirstDeciderWins has two clients make opposite decisions about the same hunks at the same
-// time.
+// time. Only the first decision takes effect.
 func TestFirstDeciderWins(t *testing.T) {
 	for range 30 {
 		b := newBench(t, map[string]string{"a.txt": ten},

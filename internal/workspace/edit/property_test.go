@@ -57,7 +57,7 @@ func TestHunksAnySubsetIsTheMix(t *testing.T) {
 	})
 }
 
-// TestHunksNeverCutCRLF compares two texts, one of which has a CR where the other has a CRLF.
+// TestHunksNeverCutCRLF compares texts that differ only in one line ending.
 func TestHunksNeverCutCRLF(t *testing.T) {
 	for _, c := range [][2]string{{"a\rb", "a\r\nb"}, {"a\r\nb", "a\rb"}, {"x\r\n", "x\n"},
 		{"x\n", "x\r\n"}, {"a\r", "a\r\n"}} {
