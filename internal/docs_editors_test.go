@@ -48,8 +48,8 @@ func tomlTables(t *testing.T, text string) map[string]map[string]any {
 	return tables
 }
 
-// The setup for Helix starts the program in the server's table, and lists the server for a language
-// by its name.
+// The setup for Helix defines a language server that runs agent-lsp, and lists this server by its
+// name for a language.
 func TestHelixSetUp(t *testing.T) {
 	tables := tomlTables(t, setUp(t, "Helix", "toml", 0))
 	if got := tables["language-server.agent-lsp"]["command"]; got != "agent-lsp" {
@@ -61,7 +61,7 @@ func TestHelixSetUp(t *testing.T) {
 	}
 }
 
-// decodeSetUp decodes a JSON block in the same way as the editor that it is for.
+// decodeSetUp decodes a JSON block. Fields that are not in into are errors.
 func decodeSetUp(t *testing.T, text string, into any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -71,7 +71,7 @@ func decodeSetUp(t *testing.T, text string, into any) {
 	}
 }
 
-// In the setup for Kate, the program is started for the modes that the regular expression matches.
+// The setup for Kate starts agent-lsp, and its regular expression matches only complete mode names.
 func TestKateSetUp(t *testing.T) {
 	var config struct {
 		Servers map[string]struct {
@@ -92,8 +92,8 @@ func TestKateSetUp(t *testing.T) {
 	}
 }
 
-// In the setup for Sublime Text, the program is started, and the program accepts the command in the
-// palette.
+// The setup for Sublime Text starts agent-lsp, and agent-lsp accepts the command in the palette
+// entry.
 func TestSublimeSetUp(t *testing.T) {
 	t.Parallel()
 	var clients map[string]struct {

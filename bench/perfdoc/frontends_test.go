@@ -32,8 +32,8 @@ func TestFrontEnds(t *testing.T) {
 	}
 }
 
-// TestFrontEndsInPairs checks that consecutive measurements are compared in pairs, and that all
-// runs are used.
+// TestFrontEndsInPairs checks that measurements of the two front ends that were taken one after the
+// other are compared in pairs, and that the pairs of all complete runs are used.
 func TestFrontEndsInPairs(t *testing.T) {
 	run := func(lsp, other []float64) *results {
 		groups := func(p99s []float64) []group {
@@ -44,8 +44,8 @@ func TestFrontEndsInPairs(t *testing.T) {
 			{Name: acp, Groups: groups(other)}}}
 	}
 	var b strings.Builder
-	// In this data, the machine was slow during the last pairs, and the second measurement of the
-	// last pair is missing.
+	// In this data, the machine was slow during the second run, and the third run lacks the second
+	// measurement of one front end.
 	writeFrontEnds(&b, []*results{run([]float64{4, 5, 4}, []float64{4.4, 5, 3.6}),
 		run([]float64{40, 50}, []float64{60, 50}), run([]float64{4, 5}, []float64{9})})
 	if want := "| 100 parallel sessions: delta, p99, ms | 5.00 | 9.00 | 1.00× (1.00–1.10) |"; !strings.Contains(b.String(), want) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDocument checks that a page with two columns shows the ratio, the missed target and the
-// noise.
+// TestDocument checks the parts of the generated page, such as ratios, missed targets and the
+// notice about noise.
 func TestDocument(t *testing.T) {
 	own := peer{Name: ours, ColdInit: &stat{10}, Throughput: &stat{50000},
 		Idle: &memory{RSS: 10 << 10}}

@@ -37,7 +37,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// Every settings example in the documentation is valid, and loading it produces no notice.
+// Every settings example in docs/reference/configuration.md is valid, and loading it produces no
+// notice.
 func TestExamplesOfTheDocumentation(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "configuration.md"))
 	if err != nil {

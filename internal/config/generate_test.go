@@ -52,7 +52,7 @@ func entryType(t reflect.Type) reflect.Type {
 
 func row(b *strings.Builder, path string, f field, variable bool) {
 	if f.typ.Kind() == reflect.Struct {
-		return // the keys of the entries are listed next
+		return // the keys of the struct are listed next
 	}
 	name := typeWord(f)
 	if f.enum != nil {

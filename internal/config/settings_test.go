@@ -26,7 +26,8 @@ func files(t *testing.T, user, workspace string, environ ...string) Sources {
 }
 
 // check asserts values of the effective settings. The values are JSON, keyed by path, and "" means
-// not set. It also asserts that there is exactly one notice for each of the given words.
+// not set. It also asserts that there is one notice for each element of notices, in this order.
+// Each notice must contain all words of its element, which are separated by "|".
 func check(t *testing.T, s *Set, values map[string]string, notices ...string) {
 	t.Helper()
 	for path, want := range values {
@@ -216,7 +217,7 @@ func TestUserSettingsOfAClient(t *testing.T) {
 
 // Some editors read the settings of didChangeConfiguration from a file of the workspace, such as
 // .dir-locals.el in Emacs. Such a file cannot mark its settings as the user's own settings, unless
-// the editor separated the two itself at initialize.
+// the editor itself marked the user's settings at initialize.
 func TestAWorkspaceFileCannotMarkItsSettingsAsTheUsers(t *testing.T) {
 	for _, init := range []string{"", `{}`, `{"model":"m"}`, `{"editPolicy":"ask"}`} {
 		for _, forged := range []string{

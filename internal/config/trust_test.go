@@ -317,8 +317,8 @@ func TestTrustEndsWithTheContent(t *testing.T) {
 	}
 }
 
-// checkEnded checks that the workspace is no longer trusted, not even in a session, until the user
-// is asked again.
+// checkEnded checks that the workspace is no longer trusted, not even in a session or by another
+// daemon, and that the user can trust the new contents.
 func checkEnded(t *testing.T, l *Live, src Sources) {
 	t.Helper()
 	c, _, _ := l.Session(nil)
@@ -448,8 +448,9 @@ func TestTrustIsForWhatWasShown(t *testing.T) {
 	checkEnded(t, l, src)
 }
 
-// The compared digest is that of the settings that take effect. If a program changes the file
-// continuously, either the trusted hook takes effect or none, but never another hook.
+// The digest that is compared with the user's answer belongs to the settings that take effect. If a
+// program changes the file continuously, either the trusted hook takes effect or none, but never
+// another hook.
 func TestTrustHasNoRace(t *testing.T) {
 	l, src := trusted(t, `{"hooks": {"beforeRun": [{"command": "good"}]}}`, nil)
 	stop := make(chan struct{})

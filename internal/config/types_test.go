@@ -22,7 +22,7 @@ func TestConfigTags(t *testing.T) {
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			if !f.IsExported() {
-				continue // no setting
+				continue // not a setting
 			}
 			if doc := f.Tag.Get("doc"); doc == "" || doc[len(doc)-1] != '.' {
 				t.Errorf("%s.%s: doc tag %q is not a sentence", typ.Name(), f.Name, doc)

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/fileid"
 )
 
-// The time of the last change follows a program that sets an older modification time, and a file
-// with the same name is another file.
+// The time of the last change does not go back if a program sets an older modification time.
+// Another file that takes the same name has a different ID.
 func TestOf(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
 	write(t, name)

@@ -189,7 +189,8 @@ func TestHookLifecyclePoints(t *testing.T) {
 	}
 }
 
-// When a sub-agent starts, the hooks for the start of a session do not run.
+// When a sub-agent starts, the hooks for the start of a sub-agent run, but not those for the start
+// of a session.
 func TestHookSubagentPoints(t *testing.T) {
 	child := agent.SessionInfo{ID: "s1/x-1", Parent: "s1"}
 	for point, want := range map[string]string{SubagentStart: "hi", SessionStart: ""} {

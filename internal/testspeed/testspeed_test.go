@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Parallel sets the requested parallelism, but keeps a higher value from the command line. When
+// Parallel sets the requested parallelism, but keeps a higher value from the command line. During
 // fuzzing, the value stays unchanged.
 func TestParallel(t *testing.T) {
 	at := flag.Lookup("test.parallel").Value.String()
