@@ -13,8 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Continue starts the first queued message or, if there is none, continues the last turn (protocol
-// 3.4).
+// Continue starts a turn with the first queued message or, if there is none, continues the last
+// turn (protocol 3.4).
 func TestContinue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}, step{text: "A"}, step{text: "B"}), nil)
@@ -178,7 +178,7 @@ func TestPausedTurnIsOpen(t *testing.T) {
 	})
 }
 
-// A pause also stops the turn if it begins while the next model call is being prepared. After the
+// A pause that begins while the next model call is being prepared also stops the turn. After the
 // pause, the model call uses the current settings.
 func TestPauseWhileACallIsPrepared(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -230,7 +230,7 @@ func storedBy(l *log) (r Restored) {
 	return r
 }
 
-// A pause survives a restart. After the restart, resuming starts the queue only if a message
+// A pause survives a restart. After the restart, Resume processes the queue only if a message
 // arrived during the pause. Otherwise, messages that were queued before the pause stay queued.
 func TestPauseSurvivesARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -310,8 +310,8 @@ func TestQueueSurvivesARestart(t *testing.T) {
 	})
 }
 
-// Resume starts the queue only if a message arrived while the idle session was paused. Otherwise,
-// messages that were queued before the pause stay queued.
+// Resume processes the queue only if a message arrived while the idle session was paused.
+// Otherwise, messages that were queued before the pause stay queued.
 func TestResumeStartsWhatThePauseHeldBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(steps(5)...), nil)
@@ -447,7 +447,7 @@ func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 	}
 }
 
-// heldStore is a store that delays storing the end of a turn. It does so only once.
+// heldStore is a store that delays storing the end of a turn, but only once.
 type heldStore struct {
 	*log
 	once sync.Once

@@ -67,7 +67,8 @@ func TestPinAndUnpin(t *testing.T) {
 				t.Fatal(err)
 			}
 			one.turns(1)
-			one.seesRule(true) // although a reduction had removed it earlier
+			// The pinned message is sent again, although a reduction had removed it.
+			one.seesRule(true)
 			one.turns(10)
 			one.seesRule(true)
 			stored := storedBy(one.log)

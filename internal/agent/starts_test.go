@@ -36,8 +36,8 @@ func TestStarts(t *testing.T) {
 	})
 }
 
-// Turns that are started at the same time begin one after another. Each waits at most for the first
-// token of the turn before it.
+// Turns that are started at the same time begin one after another. Each one waits at most until the
+// turn before it has received its first token.
 func TestTurnsStartOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, starts := time.Now(), NewStarts(1)

@@ -109,8 +109,8 @@ func TestServersReportWindows(t *testing.T) {
 	}
 }
 
-// If a server on this computer has no known name, listing its models also queries it for their
-// context windows, provided that it answers. The next prompt uses the result.
+// If the settings give a server on this computer only by its address, listing its models also
+// queries it for their context windows, provided that it answers. The next prompt uses the result.
 func TestUnnamedServersReportWindows(t *testing.T) {
 	p := testProviders(t)
 	set := &config.Config{Model: "m", Provider: &config.Provider{}}

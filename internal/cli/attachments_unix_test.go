@@ -18,7 +18,7 @@ import (
 // attachedLoot is the content of the secret files in the tests below.
 const attachedLoot = "loot-of-the-attachment"
 
-// secretWorkspace creates secret files, links to them, and files that are not secret in a folder.
+// secretWorkspace fills a folder with secret files, links to them, and files that are not secret.
 func secretWorkspace(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {

@@ -15,7 +15,7 @@ const (
 	// envChaos sets the duration of the random runs. envChaosSeed sets the seed of the first run.
 	envChaos     = "AGENT_LSP_CHAOS"
 	envChaosSeed = "AGENT_LSP_CHAOS_SEED"
-	// envAtOnce sets the number of worlds that run in parallel.
+	// envAtOnce sets the number of runs that are performed in parallel.
 	envAtOnce = "AGENT_LSP_CHAOS_AT_ONCE"
 	// chaosBrief is just long enough to check that the driver works.
 	chaosBrief = 2 * time.Second

@@ -91,7 +91,7 @@ func TestLayersInOrder(t *testing.T) {
 
 func TestWrongTypesAreNamed(t *testing.T) {
 	s := Load(files(t, `{
-		// comments and trailing commas are fine
+		// comments and trailing commas are allowed
 		"model": 7, "editPolicy": "always", "maxModelCalls": 1.5,
 		"provider": {"stream": "yes", "headers": {"X": 1, "Y": "2"}, "baseUrl": "http://u",
 			"api_key": "sk-1",},

@@ -173,8 +173,8 @@ func TestStreamAgrees(t *testing.T) {
 	}
 }
 
-// If a file is deleted or truncated while it is read, the result is the text up to that point, or
-// an error.
+// If a file is deleted or truncated while it is being read, the result is the text up to that
+// point, or an error.
 func TestReadVanishing(t *testing.T) {
 	h := newHarness(t)
 	path := filepath.Join(h.root, "f")

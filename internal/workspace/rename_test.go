@@ -127,7 +127,7 @@ func TestRenamedByHand(t *testing.T) {
 }
 
 // TestRenameKeepsWhatTheUserChanged covers the case in which the user changes a file after its
-// rename was proposed, or applied for review. The user's text is renamed with the file. A rename
+// rename was proposed, or applied for review. The renamed file contains the user's text. A rename
 // that also changes the text is a conflict and loses nothing.
 func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	const mine = "mine\n" + ten

@@ -180,7 +180,7 @@ func checkCrashHistory(t *testing.T, in *Loaded, dir, when string) {
 		ran[call]++
 	}
 	results := map[string]string{}
-	want := 0 // the index in "uarb" of the message that is expected next
+	want := 0 // index in "uarb" of the first letter of the next message's ID
 	for _, m := range in.Messages {
 		at := strings.Index("uarb", m.ID[:1])
 		if strings.HasPrefix(m.ID, "interrupted-") {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestRefusedKeyIsAskedAnewOnce checks that after a 401, the key is requested from its source once
-// more. If the source returns the same key, that key is not sent again. If the source has no other
-// key, it is not asked.
+// more. If the source returns the same key, that key is not sent again. If KeyRefused returns
+// false, no other key exists and the source is not asked.
 func TestRefusedKeyIsAskedAnewOnce(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -291,7 +291,7 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	begin("one")
 	say("one", "1")
 	s.hold()
-	begin("two") // has not been sent yet; the client would ignore a delta that is sent before it
+	begin("two") // this event is held back; the client would ignore a delta that is sent before it
 	say("two", "2")
 	say("one", "3")
 	s.resume(t.Context())

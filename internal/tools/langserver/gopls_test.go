@@ -203,7 +203,7 @@ func TestGoplsReachesNoHost(t *testing.T) {
 		"a module":    "module example.com/sample\n\ngo 1.24\n\nrequire evil.example/y v1.0.0\n",
 		"a toolchain": "module example.com/sample\n\ngo 1.99.0\n\ntoolchain go1.99.0\n",
 	} {
-		settings := filepath.Join(t.TempDir(), "env") // the user's own settings of go
+		settings := filepath.Join(t.TempDir(), "env") // the user's go environment file
 		lines := "GOPROXY=" + proxy.URL + "\nGOSUMDB=off\n"
 		if err := os.WriteFile(settings, []byte(lines), 0o600); err != nil {
 			t.Fatal(err)

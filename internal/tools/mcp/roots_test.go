@@ -11,7 +11,7 @@ import (
 )
 
 // If a call begins after the folders have changed, the server knows the current folders when it
-// receives the call, even if determining them takes long.
+// receives the call, even if determining them takes a long time.
 func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	t.Parallel()
 	var changed atomic.Bool
