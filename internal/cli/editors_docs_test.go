@@ -72,7 +72,7 @@ func textOf(name string) string {
 func (l editorList) plainTable() string {
 	var b strings.Builder
 	b.WriteString(
-		"| editor, without a plugin | tested in the real editor | replayed from its capabilities | prompt | review | permissions |\n|---|---|---|---|---|---|\n",
+		"| editor, without a plugin | tested in the real editor | simulated with its capabilities | prompt | review | permissions |\n|---|---|---|---|---|---|\n",
 	)
 	for _, p := range l.Plain {
 		real := "no"
