@@ -155,12 +155,12 @@ func TestEveryNumberIsDocumented(t *testing.T) {
 	untold := map[string]string{
 		"tokensRune": "part of the estimate", "minRatio": "bounds of the estimate's correction",
 		"maxRatio":      "bounds of the estimate's correction",
-		"minCalibrated": "part of the estimate's correction", "markerTokens": "what a marker takes",
-		"minSummarized": "what a summary is worth",
-		"minLearned":    "what a refusal is worth", "recentShare": "of agent/compact alone",
-		"maxMessage": "of a provider's error", "maxSeconds": "of a provider's Retry-After",
-		"minWindow": "what a number in an error can be",
-		"maxWindow": "what a number in an error can be",
+		"minCalibrated": "part of the estimate's correction", "markerTokens": "size of a marker",
+		"minSummarized": "minimum for a summary",
+		"minLearned":    "minimum for learning the window", "recentShare": "only for agent/compact",
+		"maxMessage": "limit for a provider's error", "maxSeconds": "limit for Retry-After",
+		"minWindow": "plausible window in an error",
+		"maxWindow": "plausible window in an error",
 	}
 	number := regexp.MustCompile(`(?m)^(?:const |\t)([a-zA-Z]\w*) *= *([-0-9.][-0-9.e_<< ]*|[` +
 		`\d* ]*time\.\w+|\d+ \* time\.\w+)(?:\s|//|$)`)

@@ -138,7 +138,7 @@ func TestStreamsAreFair(t *testing.T) {
 		}
 		for id, n := range f.said {
 			if n != pieces {
-				t.Errorf("%s said %d pieces", id, n)
+				t.Errorf("%s sent %d pieces", id, n)
 			}
 		}
 		t.Logf("late at most %v", f.late)

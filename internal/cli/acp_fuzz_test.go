@@ -98,7 +98,7 @@ func fuzzACP(t *testing.T, script string) {
 	select {
 	case got := <-code:
 		if got != exitOK || strings.Contains(said.String(), "panic") {
-			t.Errorf("exit code %d, said %s", got, said.String())
+			t.Errorf("exit code %d, stderr %s", got, said.String())
 		}
 	case <-time.After(5 * time.Minute):
 		t.Fatal("the program did not end")

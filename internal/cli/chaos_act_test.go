@@ -411,13 +411,13 @@ func (w *world) check() error {
 	}
 	for line := range w.inserted {
 		if n := strings.Count(all, line+"\n"); n != 1 {
-			return fmt.Errorf("%q stands %d times in\n%s", line, n, all)
+			return fmt.Errorf("%q occurs %d times in\n%s", line, n, all)
 		}
 	}
 	for line, fate := range w.fate {
 		if stands := strings.Contains(all, line+"\n"); fate == "accepted" && !stands ||
 			fate == "rejected" && stands {
-			return fmt.Errorf("%q was %s: stands %v in\n%s", line, fate, stands, all)
+			return fmt.Errorf("%q was %s, present: %v, in\n%s", line, fate, stands, all)
 		}
 	}
 	return w.noStray()

@@ -68,7 +68,7 @@ func atOnce(t *testing.T) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		t.Fatalf("%s: %q is not a number of worlds", envAtOnce, text)
+		t.Fatalf("%s: %q is not a number of runs", envAtOnce, text)
 	}
 	return n
 }

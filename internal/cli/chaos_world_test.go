@@ -253,7 +253,7 @@ func (w *world) load() error {
 	}
 	if before := w.order[w.session]; before > 0 {
 		if loaded.LastSeq < before {
-			return fmt.Errorf("the session's last number is %d after %d had been told",
+			return fmt.Errorf("the session's last number is %d, but %d had already been sent",
 				loaded.LastSeq, before)
 		}
 		w.order[w.session] = loaded.LastSeq

@@ -187,7 +187,7 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 					break
 				}
 				if time.Now().After(deadline) {
-					t.Fatalf("%d tools came", n)
+					t.Fatalf("only %d tools are listed", n)
 				}
 			}
 			request, _ := r.first()
@@ -325,7 +325,7 @@ func TestDocumentedServerAndAgent(t *testing.T) {
 	server, _ := json.Marshal(installed(t, "@modelcontextprotocol", "server-filesystem", "dist",
 		"index.js"))
 	if !strings.Contains(blocks[0][2], fetched) {
-		t.Fatalf("the server is another one: %s", blocks[0][2])
+		t.Fatalf("the page names another server: %s", blocks[0][2])
 	}
 	var config map[string]any
 	if err := json.Unmarshal([]byte(strings.Replace(blocks[0][2], fetched, `"node", "args": [`+

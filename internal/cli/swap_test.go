@@ -60,7 +60,7 @@ func TestProviderIsSwappedAtRunTime(t *testing.T) {
 	}
 	if s.key != "Bearer k-second" || s.body.Model != "m2" || len(said) != 5 || said[0] != "one" ||
 		said[1] != "ok" || said[2] != "own address" || said[4] != "two" {
-		t.Errorf("the second was asked as %s, for %s, with %q", s.key, s.body.Model, said)
+		t.Errorf("the second provider got key %s, model %s, messages %q", s.key, s.body.Model, said)
 	}
 	configure(map[string]any{"model": "m"})
 	if a := r.asked(id, "three"); a.Model != "m" ||

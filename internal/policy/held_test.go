@@ -40,7 +40,7 @@ func TestAHeldPolicyOutlivesItsSession(t *testing.T) {
 	}
 	second()
 	if denied() || len(e.sessions) > 0 || len(e.holding) > 0 || len(e.ended) > 0 {
-		t.Errorf("what remains: %v %v %v", e.sessions, e.holding, e.ended)
+		t.Errorf("not removed: %v %v %v", e.sessions, e.holding, e.ended)
 	}
 	// A session that is loaded again does not end with the program.
 	configure()

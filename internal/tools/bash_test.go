@@ -379,7 +379,7 @@ func TestJobStartedByOneThatEnds(t *testing.T) {
 	select {
 	case <-done:
 	default:
-		t.Error("it runs on")
+		t.Error("the second job is still running")
 	}
 	close(late)
 	j.Close()

@@ -195,7 +195,7 @@ func TestLongCommand(t *testing.T) {
 	b.decide(p, accept("*"))
 	b.ed.type_(b.uri("open.txt"), 0, 0, "typed\n")
 	b.ed.save(b.uri("open.txt"))
-	equal(t, "nobody's but ours so far", strings.Join(c.Changed(), " "), "")
+	equal(t, "before the command changed a file", strings.Join(c.Changed(), " "), "")
 	must(t, os.WriteFile(b.path("b.txt"), []byte("by the command\n"), 0o644))
 	equal(t, "while it runs", strings.Join(c.Changed(), " "), "b.txt")
 	b.turn("t2", "a.txt", strings.ReplaceAll(edited, "e", "E"))
@@ -203,7 +203,7 @@ func TestLongCommand(t *testing.T) {
 	equal(t, "noticed", strings.Join(c.End(), " "), "b.txt open.txt")
 	list := b.Checkpoints("s")
 	equal(t, "checkpoints", len(list), 2)
-	equal(t, "the newest names them", strings.Join(list[0].NotCovered, " "), "b.txt open.txt")
+	equal(t, "the newest one names them", strings.Join(list[0].NotCovered, " "), "b.txt open.txt")
 	equal(t, "the others do not", len(list[1].NotCovered), 0)
 }
 
@@ -237,10 +237,10 @@ func TestCollectGarbage(t *testing.T) {
 	}
 	equal(t, "contents", blobs(), 3)
 	b.checkpoints.Collect(now.Add(age/2 + time.Minute))
-	equal(t, "the old one is gone", len(b.Checkpoints("s")), 1)
-	equal(t, "its content too", blobs(), 2)
+	equal(t, "the old checkpoint is removed", len(b.Checkpoints("s")), 1)
+	equal(t, "and its content", blobs(), 2)
 	r := b.undo()
-	equal(t, "the young one works", len(r.Conflicts), 0)
+	equal(t, "the newer checkpoint works", len(r.Conflicts), 0)
 	equal(t, "text", b.disk("a.txt"), edited)
 }
 
@@ -258,10 +258,10 @@ func TestCollectGarbageBySize(t *testing.T) {
 	}
 	b.wg.Wait()
 	b.checkpoints.Collect(now.Add(1000 * 24 * time.Hour))
-	equal(t, "all are kept for ever", len(b.Checkpoints("s")), 3)
+	equal(t, "no age limit applies", len(b.Checkpoints("s")), 3)
 	b.KeepCheckpoints(Retention{MaxBytes: 150})
 	b.wg.Wait()
-	equal(t, "the setting counts at once", len(b.Checkpoints("s")), 1)
+	equal(t, "the setting takes effect immediately", len(b.Checkpoints("s")), 1)
 	b.checkpoints.Collect(now.Add(2 * time.Hour))
 	equal(t, "the newest fits", len(b.Checkpoints("s")), 1)
 	equal(t, "it works", len(b.undo().Conflicts), 0)

@@ -80,5 +80,5 @@ func TestTypingWhileSaved(t *testing.T) {
 	must(t, b.DidSave(b.uri("a.txt"), nil))
 	agree("reported after more was typed")
 	must(t, os.WriteFile(b.path("a.txt"), []byte("aone\n"), 0o644))
-	equal(t, "an older text of it, by somebody else", b.read("a.txt").Diverged, true)
+	equal(t, "an older text, written by another program", b.read("a.txt").Diverged, true)
 }

@@ -255,7 +255,7 @@ func checkKilledRename(t *testing.T, dir string, policy Policy, at string) {
 		equal(t, "conflicts then", len(b.decide(&p, d).Conflicts), 0)
 		equal(t, "renamed", b.files()[0]+" "+b.disk(b.files()[0]), is)
 	default:
-		equal(t, "done by half by "+string(policy)+" at "+at, state, HunkStale)
+		equal(t, "partly done by "+string(policy)+" at "+at, state, HunkStale)
 	}
 }
 

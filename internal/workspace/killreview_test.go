@@ -142,8 +142,8 @@ func checkReview(t *testing.T, dir string, policy Policy, answered map[string]Ac
 		}
 	}
 	left, _ := filepath.Glob(b.path(".*"))
-	equal(t, "left beside the files", len(left), 0)
+	equal(t, "temporary files", len(left), 0)
 	if p.State == StateProposed {
-		equal(t, "conflicts in the rest", len(b.decide(&p, accept("*")).Conflicts), 0)
+		equal(t, "conflicts of the remaining hunks", len(b.decide(&p, accept("*")).Conflicts), 0)
 	}
 }

@@ -251,7 +251,7 @@ func TestMisbehavingEditors(t *testing.T) {
 			equal(t, "text", b.ed.text(uri),
 				strings.NewReplacer("two", "2", "five", "FIVE").Replace(ten))
 		})
-	inBubble(t, "review: a hunk that the editor did not make is no kept one",
+	inBubble(t, "review: a hunk that the editor did not apply is not kept",
 		func(t *testing.T, b *bench, uri string) {
 			b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
 				b.ed.setAll(uri, strings.Replace(edited, "TWO", "T W O", 1))
@@ -262,9 +262,9 @@ func TestMisbehavingEditors(t *testing.T) {
 			equal(t, "hunks", states(*p), "stale pending pending")
 			b.ed.misbehave = nil
 			r := b.decide(p, accept(p.Files[0].Hunks[0].ID))
-			equal(t, "it cannot be kept", len(r.Conflicts), 1)
+			equal(t, "it cannot be accepted", len(r.Conflicts), 1)
 			r = b.decide(p, reject(p.Files[0].Hunks[0].ID), accept("*"))
-			equal(t, "it can be let go", len(r.Conflicts), 0)
+			equal(t, "it can be rejected", len(r.Conflicts), 0)
 			equal(t, "in the end", states(r.Proposal), "rejected accepted accepted")
 			equal(t, "text", b.ed.text(uri), strings.Replace(edited, "TWO", "T W O", 1))
 		})

@@ -77,13 +77,13 @@ func onBorder(text string, i int) int {
 func checkIndex(rt *rapid.T, d *document) {
 	fresh := text.NewLineIndex(d.text)
 	if fresh.Lines() != d.index.Lines() {
-		rt.Fatalf("the index has %d lines, a fresh one %d of %q", d.index.Lines(), fresh.Lines(),
+		rt.Fatalf("the index has %d lines, a new one %d, for %q", d.index.Lines(), fresh.Lines(),
 			d.text)
 	}
 	for i := range len(d.text) + 1 {
 		if want, got := fresh.Position(d.text, i, UTF8),
 			d.index.Position(d.text, i, UTF8); got != want {
-			rt.Fatalf("offset %d is at %v, by a fresh index at %v of %q", i, got, want, d.text)
+			rt.Fatalf("offset %d is at %v, in a new index at %v, in %q", i, got, want, d.text)
 		}
 	}
 }

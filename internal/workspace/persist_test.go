@@ -24,7 +24,7 @@ func TestIntentStaysWhileOthersStore(t *testing.T) {
 		return s.Changes[0].Intent
 	}
 	b.decide(p, accept(hs[0].ID))
-	equal(t, "intent of what is done", intent(), "")
+	equal(t, "intent after the decision", intent(), "")
 	defer func() { files.AtStep = func(string) {} }()
 	met := 0
 	files.AtStep = func(at string) {
@@ -35,11 +35,11 @@ func TestIntentStaysWhileOthersStore(t *testing.T) {
 		before := intent()
 		equal(t, "reported meanwhile", len(b.Outcomes("s", true)), 1)
 		equal(t, "an intent", before != "", true)
-		equal(t, "the intent then", intent(), before)
+		equal(t, "the intent is still stored", intent(), before)
 	}
 	b.decide(p, accept(hs[1].ID))
 	equal(t, "met", met, 1)
-	equal(t, "intent of what is done", intent(), "")
+	equal(t, "intent after the decision", intent(), "")
 }
 
 // If a request is canceled while it loads a session, the session's proposals stay unchanged.

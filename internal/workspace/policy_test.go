@@ -140,8 +140,8 @@ func TestFileOperations(t *testing.T) {
 		}
 		u := b.undo()
 		equal(t, "conflicts", len(u.Conflicts), 0)
-		equal(t, "old back", b.disk("old.txt"), ten)
-		equal(t, "gone back", b.disk("gone.txt"), "gone\n")
+		equal(t, "old.txt is restored", b.disk("old.txt"), ten)
+		equal(t, "gone.txt is restored", b.disk("gone.txt"), "gone\n")
 		for _, name := range []string{"deep/er/new.txt", "sub/new.txt"} {
 			if _, err := os.Stat(b.path(name)); !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(name + " still there")

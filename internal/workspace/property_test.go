@@ -274,7 +274,7 @@ func TestTypingInsideAHunk(t *testing.T) {
 	b.ed.replace(uri, "fiVe", "five")
 	equal(t, "found again", b.get(p.ID).Files[0].Hunks[1].State, HunkPending)
 	b.ed.type_(uri, 0, 0, "zero\n")
-	equal(t, "a shift is no revision", b.get(p.ID).Revision, 3)
+	equal(t, "a shift makes no new revision", b.get(p.ID).Revision, 3)
 	equal(t, "shifted", b.get(p.ID).Files[0].Hunks[1].Range.Start.Line, uint32(5))
 	r = b.decide(p, accept("*"))
 	equal(t, "state", r.Proposal.State, StateApplied)

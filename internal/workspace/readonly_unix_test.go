@@ -129,7 +129,7 @@ func notWritten(t *testing.T, reason string, deny func(b *bench)) {
 		t.Fatal("a refused file exists")
 	}
 	left, _ := filepath.Glob(b.path("d/.*"))
-	equal(t, "left beside them", len(left), 0)
+	equal(t, "temporary files", len(left), 0)
 	q := b.get(p.ID)
 	if r := b.decide(&q, accept("*")); len(r.Conflicts) > 0 {
 		t.Fatalf("after the permission was restored: %v", r.Conflicts)

@@ -276,7 +276,7 @@ func TestRenameIsFormatted(t *testing.T) {
 	equal(t, "back", b.disk("a.txt"), unformatted)
 	_, err = b.change(Auto, Change{Op: Rename, Ref: b.ref("a.txt"), NewRef: b.ref("b.txt")})
 	must(t, err)
-	equal(t, "a mere rename", b.disk("b.txt"), unformatted)
+	equal(t, "a rename without a new text", b.disk("b.txt"), unformatted)
 }
 
 // TestConfirmedRename checks that an editor that asks its user about a rename receives the new text

@@ -309,7 +309,7 @@ func TestFolderOfAWorkspace(t *testing.T) {
 		if again := Dir("/state", root+"/."); again != dir ||
 			filepath.Dir(dir) != filepath.Join("/state", "sessions") ||
 			len(filepath.Base(dir)) > 60 {
-			t.Errorf("%s: %s, written otherwise %s", root, dir, again)
+			t.Errorf("%s: %s, with another spelling %s", root, dir, again)
 		}
 	}
 }

@@ -36,6 +36,6 @@ func TestRegistry(t *testing.T) {
 		t.Error(err, reg.Names())
 	}
 	if got, ok := reg.Get("write"); !ok || got.Spec().Name != "Read" {
-		t.Error("where no tool has the name, it is the alias's")
+		t.Error("the alias of a tool does not find the tool")
 	}
 }

@@ -227,8 +227,8 @@ func (s oddSearch) String() string {
 // accepted lists the intended differences from ripgrep, by pattern or glob and by file. The file
 // "*" stands for all files.
 var accepted = []struct{ search, file, why string }{
-	{"#hash.txt", "*", "ripgrep reads a glob that begins with # as a comment"},
-	{"docs/", "*", "a final slash stands for all that is below the folder; ripgrep finds nothing"},
+	{"#hash.txt", "*", "ripgrep treats a glob that begins with # as a comment"},
+	{"docs/", "*", "a trailing slash matches everything below the folder; ripgrep finds nothing"},
 	{
 		`\W`,
 		"cr.txt",
@@ -256,8 +256,10 @@ var accepted = []struct{ search, file, why string }{
 
 // Reasons for the differences.
 const (
-	loneCR  = "only the CR of a line's break is no part of the line; ripgrep's --crlf keeps ., \\s and \\W from matching any other, too"
-	badUTF8 = "RE2 reads a byte that is no UTF-8 as U+FFFD, which is no character of a word; in ripgrep no class matches it"
+	loneCR = "only a CR in a line break is excluded from the line; " +
+		"with --crlf, ripgrep does not let ., \\s and \\W match any other CR either"
+	badUTF8 = "RE2 reads an invalid UTF-8 byte as U+FFFD, which is not a word character; " +
+		"in ripgrep, no class matches such a byte"
 )
 
 func TestLikeRipgrep(t *testing.T) {

@@ -203,7 +203,7 @@ func checkOutside(t failer, base []byte, p *Plan) {
 		at, shift = s.End, shift+len(s.New)-(s.End-s.Start)
 	}
 	if !slices.Equal(base[at:], got[at+shift:]) {
-		t.Errorf("bytes behind %d changed", at)
+		t.Errorf("bytes after %d changed", at)
 	}
 }
 
