@@ -155,6 +155,9 @@ func (c *callRun) runWithLocks(call *tool.Call) *tool.Result {
 	}
 	c.unlock = sync.OnceFunc(release)
 	defer c.unlock()
+	if c.prepared.Ready != nil {
+		c.prepared.Ready(call)
+	}
 	if err := c.recordStart(); err != nil {
 		return toolcall.Errorf("not run: %v", err)
 	}

@@ -89,6 +89,47 @@ func TestToolsWithAnEffectWaitForTheDisk(t *testing.T) {
 	}
 }
 
+// A tool gets ready while the reply is synced to disk, but not before the call is allowed.
+func TestAToolGetsReadyDuringTheSync(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		allowed, there := make(chan struct{}), make(chan struct{})
+		var did []string
+		act := fake("act", tool.Mutates,
+			func(context.Context, *tool.Call) (*tool.Result, error) {
+				did = append(did, "run")
+				return &tool.Result{}, nil
+			}).saying(tool.Prepared{
+			Subject: &tool.Subject{Kind: tool.SubjectCommand},
+			Ready:   func(*tool.Call) { did = append(did, "ready") },
+		})
+		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "act", "")}},
+			step{text: "done"}), func(o *Options) {
+			o.Store = &slowDisk{o.Store.(*log), func() error { <-there; return nil }}
+			o.Approver = approverFunc(func(context.Context, tool.ApprovalRequest) (tool.Decision,
+				error) {
+				<-allowed
+				return tool.Decision{Allow: true}, nil
+			})
+		}, act)
+		go r.promptBeside(func() {})
+		for _, step := range []struct {
+			next chan struct{}
+			want string
+		}{{allowed, ""}, {there, "ready"}} {
+			synctest.Wait()
+			if got := strings.Join(did, " "); got != step.want {
+				t.Errorf("the tool did %q, want %q", got, step.want)
+			}
+			close(step.next)
+		}
+		synctest.Wait()
+		if got := strings.Join(did, " "); got != "ready run" {
+			t.Errorf("at the end the tool did %q", got)
+		}
+		r.close()
+	})
+}
+
 // If the sync to disk fails, no tool with an effect runs. The model and the user are notified.
 func TestADiskThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -73,29 +73,39 @@ func (e *sessionEnv) prepareBash(call *tool.Call, a bashArgs) tool.Prepared {
 	if strings.TrimSpace(a.Command) == "" {
 		err = errors.New("the command is empty")
 	}
+	var env []string
 	return tool.Prepared{
 		Label: title, Effect: e.bashEffect(a),
 		Subject: &tool.Subject{
 			Kind: tool.SubjectCommand, Title: title, Command: a.Command, Cwd: dir,
 			Unboxed: a.Unboxed,
 		},
+		Ready: func(call *tool.Call) { env = e.commandEnv(call) },
 		Run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 			if err != nil {
 				return nil, err
 			}
-			return e.bash(ctx, call, dir, a)
+			if env == nil { // Ready was not called
+				env = e.commandEnv(call)
+			}
+			return e.bash(ctx, call, shell.Command{Script: a.Command, Dir: dir, Env: env}, a)
 		},
 	}
 }
 
-func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string,
+// commandEnv returns the environment of a command, or nil for that of the daemon.
+func (e *sessionEnv) commandEnv(call *tool.Call) []string {
+	if e.Env == nil {
+		return nil
+	}
+	return e.Env(call)
+}
+
+func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, cmd shell.Command,
 	a bashArgs) (*tool.Result, error) {
 	o := e.shellOptions()
-	cmd := shell.Command{Script: a.Command, Shell: o.Program, Dir: dir, HeadBytes: bashHead,
-		TailBytes: bashTail, SpillDir: e.spillDir(call)}
-	if e.Env != nil {
-		cmd.Env = e.Env(call)
-	}
+	cmd.Shell, cmd.SpillDir = o.Program, e.spillDir(call)
+	cmd.HeadBytes, cmd.TailBytes = bashHead, bashTail
 	if e.Sandbox != nil {
 		plan, err := e.Sandbox(call)
 		if err != nil {
@@ -103,7 +113,7 @@ func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string,
 		}
 		cmd.Sandbox = plan
 	}
-	notes, err := e.beforeCommand(ctx, call, dir)
+	notes, err := e.beforeCommand(ctx, call, cmd.Dir)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -129,7 +139,7 @@ func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string,
 		return nil, err
 	}
 	notes = append(notes, refusedHosts(cmd.Sandbox)...)
-	return bashResult(a, dir, o.MaxTimeout, cmd, res, notes), nil
+	return bashResult(a, o.MaxTimeout, cmd, res, notes), nil
 }
 
 // refusedHosts returns a note that names the hosts to which the proxy refused connections, or nil
@@ -295,7 +305,7 @@ func liveOutput(call *tool.Call) func([]byte) {
 	}
 }
 
-func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r shell.Result,
+func bashResult(a bashArgs, most time.Duration, cmd shell.Command, r shell.Result,
 	notes []string) *tool.Result {
 	var b strings.Builder
 	switch out := r.Text(); {
@@ -315,7 +325,7 @@ func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r
 	res := text("%s", b.String())
 	res.IsError = r.Aborted // makes the client show the aborted call as canceled
 	res.Missed = r.ExitCode != 0 || r.TimedOut || r.Lost
-	res.Meta = tool.Meta{Kind: "command", Key: a.Command + "\x00" + dir, Spill: r.SpillPath}
+	res.Meta = tool.Meta{Kind: "command", Key: a.Command + "\x00" + cmd.Dir, Spill: r.SpillPath}
 	res.Details = details(map[string]any{"exitCode": r.ExitCode, "timedOut": r.TimedOut,
 		"aborted": r.Aborted, "durationMs": r.Duration.Milliseconds(), "bytes": r.Total,
 		"outputFile": r.SpillPath})

@@ -40,6 +40,9 @@ type Prepared struct {
 	// run while the user decides about edits of other files. If Reads is nil, the call may read
 	// anything. If it is empty, the call reads nothing that an edit changes.
 	Reads []string
+	// Ready computes what Run needs, once the call is allowed. It runs before Run, while the reply
+	// is synced to disk, so it must not have an effect that the user would notice. It may be nil.
+	Ready func(call *Call)
 	// Run runs the call in a separate goroutine. If a read-only call returns a TemporaryError, the
 	// engine calls Run again. Any other error becomes an error result with the error's text. Run
 	// must return soon after ctx ends. Otherwise the engine abandons the call and reports that.
