@@ -196,7 +196,7 @@ func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Ste
 		p.d.askFolders(ctx, p.info)
 		p.d.settings.askTrust(ctx, p.d.policy, p.info.ID)
 	}
-	p.d.settings.current()
+	p.d.providers.catalog.follow(p.d.settings.current())
 	c := withOptions(p.info.Config(), turn.Options)
 	p.setOptions(turn.Options)
 	var step agent.Step
@@ -234,7 +234,6 @@ func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, 
 }
 
 func (p *sessionParts) stepWith(ctx context.Context, c *config.Config) (agent.Step, error) {
-	p.d.providers.catalog.follow(p.d.settings.config())
 	models, err := p.d.providers.chain(ctx, c)
 	if err != nil {
 		return agent.Step{}, err

@@ -67,10 +67,11 @@ func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID str
 	case <-ctx.Done():
 		return
 	}
-	if len(s.live.Set().NeedsTrust()) == 0 || s.root == "" {
+	set := s.live.Set()
+	if len(set.NeedsTrust()) == 0 || s.root == "" {
 		return
 	}
-	c := claims{s.trust, s.live.Set().Untrusted()}
+	c := claims{s.trust, set.Untrusted()}
 	if len(c.list) == 0 || c.digests() == t.asked {
 		return
 	}
