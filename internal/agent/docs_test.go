@@ -106,7 +106,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		{"maximum queued messages in a session (`maxQueue`)", DefaultQueueLimit},
 		{"time limit of one tool call (`toolTimeoutMs`)", toolcall.DefaultTimeout},
 		{"maximum bytes of a tool result sent to the model (`maxToolResultBytes`)", toolcall.DefaultMaxResult},
-		{"time limit of one hook call", DefaultHookTimeout},
+		{"time limit of a hook call without its own limit " +
+			"(a hook from the settings always has one: `timeoutMs`)", DefaultHookTimeout},
 		{"maximum read-only calls that run in parallel (`tools.maxParallel`)", MaxParallelCalls},
 		{"consecutive failures that open a tool's circuit breaker", toolcall.BreakerFailures},
 		{"time for which an open circuit breaker refuses calls", toolcall.BreakerPause},
@@ -205,7 +206,7 @@ func TestDocumentedContextNumbers(t *testing.T) {
 	}{
 		{"trigger, as a fraction of the window", DefaultTrigger},
 		{"target, as a fraction of the window", TargetShare},
-		{"target after a refusal, as a fraction of the refused size", RecoveryShare},
+		{"maximum target after a refusal, as a fraction of the refused size", RecoveryShare},
 		{"maximum reductions for one call after refusals by the provider", MaxRefusals},
 		{"reserve, as a fraction of the window", ReserveShare},
 		{"minimum and maximum reserve in tokens", fmt.Sprintf("%d, %d", MinReserve, MaxReserve)},
