@@ -89,10 +89,11 @@ const bothHead = `
 
 LSP and ACP were compared in %d more runs without the other agents. The last run was measured at
 %s. The figures are medians over the runs. The column "ACP's cost" contains
-the ratio of the ACP figure to the LSP figure: the median over the runs, with the minimum and the
-maximum in parentheses. For times, the two front ends ran alternately, prompt by prompt, in pairs of
-new processes. A p99 figure is the median over the streams or groups. For a p99 figure, the ratio is
-the median over all consecutive pairs, with the quartiles in parentheses.
+the ratio of the ACP figure to the LSP figure (for deltas per second, the inverse ratio): the median
+over the runs, with the minimum and the maximum in parentheses. For times, the two front ends ran
+alternately, prompt by prompt, in pairs of new processes. A p99 figure is the median over the
+streams or groups. For a p99 figure, the ratio is the median over all consecutive pairs, with the
+quartiles in parentheses.
 
 | | LSP | ACP | ACP's cost |
 |---|---:|---:|---:|
@@ -125,8 +126,8 @@ func writeFrontEnds(b *strings.Builder, runs []*results) {
 		}
 	}
 	if len(beyond) == 0 {
-		b.WriteString("\nEvery row is within 10 %.\n")
+		b.WriteString("\nIn no row does ACP cost more than 10 %.\n")
 		return
 	}
-	fmt.Fprintf(b, "\nBeyond 10 %%: %s.\n", strings.Join(beyond, ", "))
+	fmt.Fprintf(b, "\nACP costs more than 10 %% in these rows: %s.\n", strings.Join(beyond, ", "))
 }

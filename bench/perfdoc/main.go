@@ -442,9 +442,9 @@ const tail = `
 
 ## Where the time goes
 
-- **Start.** The daemon starts the Go runtime, reads the settings files and requests one model list,
-  without waiting for the list. The daemon does not open a session, an index or a server before the
-  first prompt.
+- **Start.** The daemon starts the Go runtime, reads the settings files, and requests the provider's
+  model list without waiting for the response. Until a client requests a session or sends a prompt,
+  the daemon opens no session and no index, and starts no MCP or language server.
 - **Delta.** A delta is read from the model's connection, decoded, put into a buffer, and written by
   a single writer. If the writer is busy, deltas are merged instead of queued.
 - **Tool round with an effect.** The assistant's message is synced to disk before the tool runs,
