@@ -11,7 +11,7 @@ import "encoding/json"
 //
 //house:wire
 type Config struct {
-	Model           string              `json:"model,omitzero" doc:"Model id, or NAME/id for a model from one of the providers in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists."`
+	Model           string              `json:"model,omitzero" doc:"Model id, or NAME/id for a model from a provider in providers or a built-in provider. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists."`
 	FallbackModels  []string            `json:"fallbackModels,omitzero" doc:"Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers."`
 	TitleModel      string              `json:"titleModel,omitzero" doc:"Model that writes the title of a session after the first turn. A small model is sufficient. It may belong to another provider. Default: the title is the beginning of the first prompt."`
 	Provider        *Provider           `json:"provider,omitzero" doc:"Model endpoint for models whose id has no provider name."`
@@ -49,7 +49,7 @@ type Config struct {
 	Sessions        *Retention          `json:"sessions,omitzero" doc:"How long to keep stored sessions."`
 	Checkpoints     *Retention          `json:"checkpoints,omitzero" doc:"How long to keep file checkpoints."`
 	MCPServers      map[string]MCP      `json:"mcpServers,omitzero" doc:"MCP servers by name, in the format that other MCP clients use."`
-	LanguageServers map[string]LSP      `json:"languageServers,omitzero" doc:"Language servers by name. The daemon starts a server if the editor cannot answer. An entry overrides the built-in entry with the same name."`
+	LanguageServers map[string]LSP      `json:"languageServers,omitzero" doc:"Language servers by name. The daemon starts a server if the editor cannot answer a query of the agent about code. An entry overrides the built-in entry with the same name."`
 	Diagnostics     *Diagnostics        `json:"diagnostics,omitzero" doc:"How diagnostics are reported after an edit."`
 	Agents          []Agent             `json:"agents,omitzero" doc:"Sub-agents that the model can call."`
 	Subagents       *Subagents          `json:"subagents,omitzero" doc:"Limits of sub-agents."`
@@ -75,7 +75,7 @@ type Catalog struct {
 // Provider configures a model endpoint and the source of its key.
 type Provider struct {
 	BaseURL       string            `json:"baseUrl,omitzero" doc:"Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta."`
-	APIKeyEnv     string            `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API."`
+	APIKeyEnv     string            `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the API key. Default for the setting provider: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API. Each built-in provider that needs a key has its own variable. Other providers have no default."`
 	APIKeyCommand []string          `json:"apiKeyCommand,omitzero" doc:"Command that prints the API key, as a list of the program and its arguments. Its output is cached for one minute. The command runs again if the provider rejects the key."`
 	Headers       map[string]string `json:"headers,omitzero" doc:"Additional HTTP headers. ${NAME} is replaced by the value of the environment variable NAME."`
 	Query         map[string]string `json:"query,omitzero" doc:"Additional query parameters, such as api-version."`
@@ -84,7 +84,7 @@ type Provider struct {
 	DeferLoading  *bool             `json:"deferLoading,omitzero" doc:"Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later."`
 	NativeTools   *bool             `json:"nativeTools,omitzero" doc:"Whether the provider supports OpenAI's built-in apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models."`
 	Stream        *bool             `json:"stream,omitzero" default:"true" doc:"Whether to stream replies."`
-	IdleTimeoutMs int               `json:"idleTimeoutMs,omitzero" default:"120000" min:"1" doc:"Time limit in milliseconds for a stream that receives no data. After this time, the model call fails."`
+	IdleTimeoutMs int               `json:"idleTimeoutMs,omitzero" default:"120000" min:"1" doc:"Maximum time in milliseconds for which a stream may send no data. After this time, the model call fails."`
 	Probe         *bool             `json:"probe,omitzero" default:"true" doc:"Whether to look for a local model server on the usual ports if no provider is set."`
 }
 
@@ -112,7 +112,7 @@ type Sampling struct {
 type Tools struct {
 	Enable      []string `json:"enable,omitzero" doc:"Offer only these tools (names or globs). This also enables tools that are off by default."`
 	Disable     []string `json:"disable,omitzero" doc:"Do not offer these tools (names or globs)."`
-	DeferBytes  int      `json:"deferBytes,omitzero" default:"8000" doc:"Maximum size in bytes of the tool descriptions in a request. Further tools are listed by name only. Negative: no limit."`
+	DeferBytes  int      `json:"deferBytes,omitzero" default:"8000" doc:"Maximum total size in bytes of the tool definitions in a request. If the tools of an MCP server do not fit, only their names are sent, and the model loads them on demand. Negative: no limit."`
 	StopAfter   []string `json:"stopAfter,omitzero" doc:"Tools (names or globs) whose successful result ends the turn without another model call."`
 	MaxParallel int      `json:"maxParallel,omitzero" default:"8" min:"1" doc:"Maximum number of read-only calls that run in parallel."`
 }
@@ -125,7 +125,7 @@ type ToolFilter struct {
 
 // Permissions determines which actions are allowed without asking the user.
 type Permissions struct {
-	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits and only read-only commands. ask: all other commands need approval. workspace: commands in the sandbox need no approval. trust: MCP tools need no approval either."`
+	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either."`
 	Rules   []string `json:"rules,omitzero" doc:"Rules such as \"allow bash(go test *)\", \"deny read(**/secrets/**)\" or \"ask bash(git push*)\". deny overrides ask, and ask overrides allow."`
 }
 
@@ -146,7 +146,7 @@ type Command struct {
 	Args      []string          `json:"args,omitzero" doc:"Arguments of the program."`
 	Env       map[string]string `json:"env,omitzero" doc:"Additional environment variables."`
 	Cwd       string            `json:"cwd,omitzero" doc:"Working directory, relative to the workspace root."`
-	TimeoutMs int               `json:"timeoutMs,omitzero" min:"1" doc:"Time limit in milliseconds."`
+	TimeoutMs int               `json:"timeoutMs,omitzero" min:"1" doc:"Time limit in milliseconds. Default: 10,000."`
 }
 
 // Hook is a command that runs when an event occurs. It reads JSON from stdin and writes a decision
@@ -224,7 +224,7 @@ type MCP struct {
 	Command   string            `json:"command,omitzero" doc:"Program that starts a stdio server."`
 	Args      []string          `json:"args,omitzero" doc:"Arguments of a stdio server."`
 	Env       map[string]string `json:"env,omitzero" doc:"Environment variables of a stdio server. ${NAME} is replaced by the value of the environment variable NAME."`
-	Cwd       string            `json:"cwd,omitzero" doc:"Working directory of a stdio server."`
+	Cwd       string            `json:"cwd,omitzero" doc:"Working directory of a stdio server. Default: the workspace root. A relative path is relative to the workspace root."`
 	URL       string            `json:"url,omitzero" doc:"Address of an HTTP server."`
 	Headers   map[string]string `json:"headers,omitzero" doc:"HTTP headers. ${NAME} is replaced by the value of the environment variable NAME."`
 	Disabled  bool              `json:"disabled,omitzero" doc:"Do not start this server."`

@@ -161,7 +161,7 @@ export interface Command {
   env?: Record<string, string>;
   /** Working directory, relative to the workspace root. */
   cwd?: string;
-  /** Time limit in milliseconds. */
+  /** Time limit in milliseconds. Default: 10,000. */
   timeoutMs?: number;
 }
 
@@ -198,7 +198,7 @@ export interface Compaction {
 
 /** Config contains all settings (docs/reference/configuration.md). Every layer and every session uses this type. A nil pointer or an empty value means "not set here". This package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config contains no secrets. Keys come from environment variables or from commands. */
 export interface Config {
-  /** Model id, or NAME/id for a model from one of the providers in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
+  /** Model id, or NAME/id for a model from a provider in providers or a built-in provider. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
   model?: string;
   /** Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers. */
   fallbackModels?: Array<string>;
@@ -274,7 +274,7 @@ export interface Config {
   checkpoints?: Retention;
   /** MCP servers by name, in the format that other MCP clients use. */
   mcpServers?: Record<string, MCP>;
-  /** Language servers by name. The daemon starts a server if the editor cannot answer. An entry overrides the built-in entry with the same name. */
+  /** Language servers by name. The daemon starts a server if the editor cannot answer a query of the agent about code. An entry overrides the built-in entry with the same name. */
   languageServers?: Record<string, LSP>;
   /** How diagnostics are reported after an edit. */
   diagnostics?: Diagnostics;
@@ -647,7 +647,7 @@ export interface MCP {
   args?: Array<string>;
   /** Environment variables of a stdio server. ${NAME} is replaced by the value of the environment variable NAME. */
   env?: Record<string, string>;
-  /** Working directory of a stdio server. */
+  /** Working directory of a stdio server. Default: the workspace root. A relative path is relative to the workspace root. */
   cwd?: string;
   /** Address of an HTTP server. */
   url?: string;
@@ -809,7 +809,7 @@ export interface PermissionRevokeParams {
 
 /** Permissions determines which actions are allowed without asking the user. */
 export interface Permissions {
-  /** readOnly: no edits and only read-only commands. ask: all other commands need approval. workspace: commands in the sandbox need no approval. trust: MCP tools need no approval either. */
+  /** readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either. */
   profile?: "readOnly" | "ask" | "workspace" | "trust";
   /** Rules such as "allow bash(go test *)", "deny read(** /secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow. */
   rules?: Array<string>;
@@ -958,7 +958,7 @@ export interface ProposalResolveResult {
 export interface Provider {
   /** Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta. */
   baseUrl?: string;
-  /** Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API. */
+  /** Environment variable that contains the API key. Default for the setting provider: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API. Each built-in provider that needs a key has its own variable. Other providers have no default. */
   apiKeyEnv?: string;
   /** Command that prints the API key, as a list of the program and its arguments. Its output is cached for one minute. The command runs again if the provider rejects the key. */
   apiKeyCommand?: Array<string>;
@@ -976,7 +976,7 @@ export interface Provider {
   nativeTools?: boolean;
   /** Whether to stream replies. */
   stream?: boolean;
-  /** Time limit in milliseconds for a stream that receives no data. After this time, the model call fails. */
+  /** Maximum time in milliseconds for which a stream may send no data. After this time, the model call fails. */
   idleTimeoutMs?: number;
   /** Whether to look for a local model server on the usual ports if no provider is set. */
   probe?: boolean;
@@ -1400,7 +1400,7 @@ export interface Tools {
   enable?: Array<string>;
   /** Do not offer these tools (names or globs). */
   disable?: Array<string>;
-  /** Maximum size in bytes of the tool descriptions in a request. Further tools are listed by name only. Negative: no limit. */
+  /** Maximum total size in bytes of the tool definitions in a request. If the tools of an MCP server do not fit, only their names are sent, and the model loads them on demand. Negative: no limit. */
   deferBytes?: number;
   /** Tools (names or globs) whose successful result ends the turn without another model call. */
   stopAfter?: Array<string>;

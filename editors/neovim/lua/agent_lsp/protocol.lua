@@ -118,7 +118,7 @@
 ---@field args? string[] Arguments of the program.
 ---@field env? table<string, string> Additional environment variables.
 ---@field cwd? string Working directory, relative to the workspace root.
----@field timeoutMs? number Time limit in milliseconds.
+---@field timeoutMs? number Time limit in milliseconds. Default: 10,000.
 
 --- CommandListResult lists slash commands and prompt templates.
 ---@class agent_lsp.CommandListResult
@@ -149,7 +149,7 @@
 
 --- Config contains all settings (docs/reference/configuration.md). Every layer and every session uses this type. A nil pointer or an empty value means "not set here". This package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config contains no secrets. Keys come from environment variables or from commands.
 ---@class agent_lsp.Config
----@field model? string Model id, or NAME/id for a model from one of the providers in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
+---@field model? string Model id, or NAME/id for a model from a provider in providers or a built-in provider. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
 ---@field fallbackModels? string[] Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers.
 ---@field titleModel? string Model that writes the title of a session after the first turn. A small model is sufficient. It may belong to another provider. Default: the title is the beginning of the first prompt.
 ---@field provider? agent_lsp.Provider Model endpoint for models whose id has no provider name.
@@ -187,7 +187,7 @@
 ---@field sessions? agent_lsp.Retention How long to keep stored sessions.
 ---@field checkpoints? agent_lsp.Retention How long to keep file checkpoints.
 ---@field mcpServers? table<string, agent_lsp.MCP> MCP servers by name, in the format that other MCP clients use.
----@field languageServers? table<string, agent_lsp.LSP> Language servers by name. The daemon starts a server if the editor cannot answer. An entry overrides the built-in entry with the same name.
+---@field languageServers? table<string, agent_lsp.LSP> Language servers by name. The daemon starts a server if the editor cannot answer a query of the agent about code. An entry overrides the built-in entry with the same name.
 ---@field diagnostics? agent_lsp.Diagnostics How diagnostics are reported after an edit.
 ---@field agents? agent_lsp.Agent[] Sub-agents that the model can call.
 ---@field subagents? agent_lsp.Subagents Limits of sub-agents.
@@ -462,7 +462,7 @@
 ---@field command? string Program that starts a stdio server.
 ---@field args? string[] Arguments of a stdio server.
 ---@field env? table<string, string> Environment variables of a stdio server. ${NAME} is replaced by the value of the environment variable NAME.
----@field cwd? string Working directory of a stdio server.
+---@field cwd? string Working directory of a stdio server. Default: the workspace root. A relative path is relative to the workspace root.
 ---@field url? string Address of an HTTP server.
 ---@field headers? table<string, string> HTTP headers. ${NAME} is replaced by the value of the environment variable NAME.
 ---@field disabled? boolean Do not start this server.
@@ -580,7 +580,7 @@
 
 --- Permissions determines which actions are allowed without asking the user.
 ---@class agent_lsp.Permissions
----@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits and only read-only commands. ask: all other commands need approval. workspace: commands in the sandbox need no approval. trust: MCP tools need no approval either.
+---@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either.
 ---@field rules? string[] Rules such as "allow bash(go test *)", "deny read(**/secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow.
 
 --- PlanEntry is one line of a plan item.
@@ -700,7 +700,7 @@
 --- Provider configures a model endpoint and the source of its key.
 ---@class agent_lsp.Provider
 ---@field baseUrl? string Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta.
----@field apiKeyEnv? string Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API.
+---@field apiKeyEnv? string Environment variable that contains the API key. Default for the setting provider: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API. Each built-in provider that needs a key has its own variable. Other providers have no default.
 ---@field apiKeyCommand? string[] Command that prints the API key, as a list of the program and its arguments. Its output is cached for one minute. The command runs again if the provider rejects the key.
 ---@field headers? table<string, string> Additional HTTP headers. ${NAME} is replaced by the value of the environment variable NAME.
 ---@field query? table<string, string> Additional query parameters, such as api-version.
@@ -709,7 +709,7 @@
 ---@field deferLoading? boolean Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later.
 ---@field nativeTools? boolean Whether the provider supports OpenAI's built-in apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models.
 ---@field stream? boolean Whether to stream replies.
----@field idleTimeoutMs? number Time limit in milliseconds for a stream that receives no data. After this time, the model call fails.
+---@field idleTimeoutMs? number Maximum time in milliseconds for which a stream may send no data. After this time, the model call fails.
 ---@field probe? boolean Whether to look for a local model server on the usual ports if no provider is set.
 
 --- ProviderStatus describes the provider in use. It never contains a key.
@@ -1045,7 +1045,7 @@
 ---@class agent_lsp.Tools
 ---@field enable? string[] Offer only these tools (names or globs). This also enables tools that are off by default.
 ---@field disable? string[] Do not offer these tools (names or globs).
----@field deferBytes? number Maximum size in bytes of the tool descriptions in a request. Further tools are listed by name only. Negative: no limit.
+---@field deferBytes? number Maximum total size in bytes of the tool definitions in a request. If the tools of an MCP server do not fit, only their names are sent, and the model loads them on demand. Negative: no limit.
 ---@field stopAfter? string[] Tools (names or globs) whose successful result ends the turn without another model call.
 ---@field maxParallel? number Maximum number of read-only calls that run in parallel.
 
