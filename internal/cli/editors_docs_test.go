@@ -119,7 +119,8 @@ func (l editorList) tested(r readmeEditor) (how []string) {
 		how = append(how, where)
 	}
 	if len(replayed) > 0 {
-		how = append(how, "by session scripts that send the capabilities of "+strings.Join(replayed, "; "))
+		how = append(how,
+			"by session scripts that send the capabilities of "+strings.Join(replayed, "; "))
 	}
 	return how
 }
