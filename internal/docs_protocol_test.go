@@ -93,7 +93,7 @@ func elided(shown string) string {
 }
 
 // expectShown waits for a message that the page shows. It returns the index after that message in
-// the log.
+// the log or, for a response, the given index.
 func expectShown(t *testing.T, editor *rpctest.Editor, at int, shown string) int {
 	t.Helper()
 	var want struct {

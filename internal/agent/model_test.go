@@ -58,8 +58,8 @@ func TestRetryRetractsWhatWasShown(t *testing.T) {
 	})
 }
 
-// A reply that was cut off at the length limit keeps the text that was shown and is not requested
-// again. The session continues.
+// If a reply exceeds a size limit, its turn fails. The text that was shown is kept, and the reply
+// is not requested again. The session continues.
 func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := strings.Repeat("on and on ", 2*maxPartial/10)

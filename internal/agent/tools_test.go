@@ -430,9 +430,9 @@ func (f *foreseer) Approve(_ context.Context, r tool.ApprovalRequest) (tool.Deci
 	return tool.Decision{Allow: r.Foreseen == nil || r.Foreseen.Allow, Reason: "no"}, nil
 }
 
-// The user is asked in advance about calls that start after the first group. The answer is used
-// when the call is due, unless an earlier call has failed. If a hook may change a call, the user is
-// asked only when that call is due.
+// The user is asked in advance about calls that start after the first group. A permission is used
+// when the call is due, unless an earlier call has failed since then. If a hook may change a call,
+// the user is asked only when that call is due.
 func TestAskedAhead(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -35,7 +35,7 @@ func runTested(ctx context.Context, args, env []string, in io.Reader, out, errs 
 	return exitOK
 }
 
-// panickingChild gives a child a model that panics and a tool that panics. Creating the agent
+// panickingChild gives a child a model that can panic and a tool that panics. Creating the agent
 // "cursed" panics as well.
 func panickingChild(o agent.Options, s subagent.Spawn) agent.Options {
 	under := o.Environment

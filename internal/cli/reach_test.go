@@ -236,7 +236,8 @@ func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 }
 
 // moment is the state when a first request has arrived: the notifications, the session's records,
-// and the messages and tools of the request. Values that differ from run to run are removed.
+// the messages of the request, and the description of tool_search. Values that differ from run to
+// run are removed.
 type moment struct{ reported, stored, sent, search string }
 
 func firstPrompt(t *testing.T, how string, n int) (m moment) {

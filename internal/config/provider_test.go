@@ -255,7 +255,7 @@ func TestRefusedKey(t *testing.T) {
 
 // In a model reference, the part before the slash names a provider only if the settings or the
 // built-in names contain it. A reference without a provider belongs to the provider in the model
-// setting.
+// setting, unless the provider setting has a base URL.
 func TestReference(t *testing.T) {
 	corp := map[string]Provider{"corp": {BaseURL: "https://c/v1"}}
 	for _, c := range []struct {

@@ -129,7 +129,7 @@ func TestBrokenFiles(t *testing.T) {
 		"AGENT_LSP_MAX_MODEL_CALLS|whole number")
 }
 
-// TestWorkspaceMayNotLoosen sets, in a workspace, each key that only the user may set. The value
+// TestWorkspaceMayNotLoosen sets, in a workspace, keys that only the user may set. Their values
 // must be ignored with a notice, and must take effect once the workspace is trusted.
 func TestWorkspaceMayNotLoosen(t *testing.T) {
 	src := files(t, `{"permissions":{"rules":["allow bash(ls)","deny bash(rm *)"]},"provider":{"baseUrl":"http://mine"}}`, `{

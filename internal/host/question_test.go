@@ -171,8 +171,8 @@ func TestAClientLeavesTheQuestionToOthers(t *testing.T) {
 	}
 }
 
-// If no client can ask the user, a question returns immediately, a permission request is refused,
-// and the session reports the reason.
+// If no client can ask the user, a question returns an error immediately, a permission request is
+// refused, and the session reports the reason.
 func TestNoClientCanAsk(t *testing.T) {
 	for _, attach := range []bool{false, true} {
 		h, s := oneSession(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestMCPToolsPerProfile checks what each profile decides about MCP tools. A tool that claims to be
-// read-only still requires approval.
+// TestMCPToolsPerProfile checks what each profile decides about MCP tools. A tool's claim to be
+// read-only never replaces the user's approval.
 func TestMCPToolsPerProfile(t *testing.T) {
 	for _, c := range []struct {
 		profile Profile

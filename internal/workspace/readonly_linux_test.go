@@ -11,8 +11,8 @@ import (
 
 const mountEnv = "WORKSPACE_TEST_MOUNT"
 
-// TestReadOnlyMount mounts the workspace's folder read-only for a process in its own namespaces. If
-// the system does not support this, the test logs that, and only the permission cases in
+// TestReadOnlyMount mounts a folder of the workspace read-only for a process in its own namespaces.
+// If the system does not support this, the test logs that, and only the permission cases in
 // TestReadOnly are tested.
 func TestReadOnlyMount(t *testing.T) {
 	exe, err := os.Executable()

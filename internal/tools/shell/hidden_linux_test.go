@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestSandboxesOfAHiddenDaemon runs tests of every kind of sandbox in a process whose memory is
+// TestSandboxesOfAHiddenDaemon runs tests with every kind of sandbox in a process whose memory is
 // hidden, like that of the daemon. The kernel lets such a process create user namespaces only if it
 // runs as root.
 func TestSandboxesOfAHiddenDaemon(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// internet is a loopback web server that is reached by the names that Lookup resolves, and a proxy
-// that connects to it.
+// internet is a web server on a loopback address, to which every name resolves, and a proxy that
+// connects to it.
 type internet struct {
 	t     testing.TB
 	proxy *proxy.Proxy

@@ -140,7 +140,7 @@ func TestAbortIsQuickForWhatListens(t *testing.T) {
 }
 
 // The time limit starts when the command starts. A slow machine may need longer than the limit
-// until the first output.
+// until the first output, so the test then tries a longer limit.
 func TestTimeout(t *testing.T) {
 	var res Result
 	for limit := 100 * time.Millisecond; len(res.Head) == 0 && limit < time.Minute; limit *= 4 {

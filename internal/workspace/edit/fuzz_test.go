@@ -45,8 +45,8 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// checkSpans checks with a simple search that matches are unique, and that the new text of every
-// span has only the file's line endings.
+// checkSpans checks with a simple search that exact matches are unique, and that the new text of
+// every span has only the file's line endings.
 func checkSpans(t *testing.T, base []byte, p *Plan, e Replace) {
 	lf := strings.NewReplacer("\r\n", "\n", "\r", "\n")
 	for _, s := range p.Spans {
