@@ -328,7 +328,8 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// goodHook rewrites arguments and replaces results.
+// goodHook implements several hooks. It adds a message to each request, decides about some calls by
+// their ID, and can veto the end of a turn.
 type goodHook struct{ vetoes int }
 
 func (*goodHook) HookName() string { return "good" }

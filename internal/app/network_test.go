@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestDoctorNamesASandboxWithoutHosts checks that doctor's lines about hosts state whether commands
-// in a sandbox can reach any host.
+// TestDoctorNamesASandboxWithoutHosts checks that doctor reports a sandbox in which commands cannot
+// reach any host.
 func TestDoctorNamesASandboxWithoutHosts(t *testing.T) {
 	for _, c := range []struct {
 		setting string

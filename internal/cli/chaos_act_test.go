@@ -334,7 +334,8 @@ func (w *world) change() {
 	}
 }
 
-// killOne kills one descendant of the daemon whose command line contains the given word.
+// killOne kills one process that descends from the daemon and whose command line contains the given
+// word.
 func (w *world) killOne(word, what string) {
 	for _, p := range marked(w.mark) {
 		pid, line, _ := strings.Cut(p, " ")

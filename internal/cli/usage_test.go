@@ -217,8 +217,8 @@ func TestDoctorOfLockedState(t *testing.T) {
 		"set XDG_STATE_HOME")
 }
 
-// Doctor warns if the workspace is the home folder or the root of the file system, because that is
-// probably not intended.
+// Doctor warns if the workspace is the home folder, contains it, or is the root of the file system,
+// because that is probably not intended.
 func TestDoctorOfAWholeHome(t *testing.T) {
 	home := t.TempDir()
 	for dir, want := range map[string]string{

@@ -26,8 +26,8 @@ func wholeHome(t *testing.T) (home string, env []string) {
 	}
 }
 
-// Without a terminal, `agent-lsp run` refuses to use the whole home folder as a workspace and says
-// what to do.
+// Without a terminal, `agent-lsp run` gives the model no access to the files if the workspace is
+// the whole home folder, and says what to do.
 func TestRunDoesNotTakeTheWholeHome(t *testing.T) {
 	home, env := wholeHome(t)
 	t.Chdir(home)

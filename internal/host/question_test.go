@@ -116,8 +116,8 @@ func TestOneAnswersForAll(t *testing.T) {
 	}
 }
 
-// Either client can answer a permission request, but only once. The other requests of the same
-// round stay open.
+// Either client can answer a permission request, but only once. Other requests that were asked
+// together with it stay open.
 func TestOnePermissionForAll(t *testing.T) {
 	h, s := oneSession(t)
 	reported := closedIn(h)

@@ -10,7 +10,7 @@ import (
 
 const tables = "../../testdata/policy"
 
-// lines returns the lines of a table. It removes comments and unquotes Go strings.
+// lines returns the lines of a table without comments and empty lines.
 func lines(t testing.TB, name string) []string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(tables, name))

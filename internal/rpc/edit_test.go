@@ -38,7 +38,8 @@ func (f toolFunc) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
 	return &tool.Prepared{Subject: f.on, Run: f.run}, nil
 }
 
-// callsOnce returns a model that calls each of the given tools once and then answers "done".
+// callsOnce returns a model that in each turn calls all of the given tools in one reply, and then
+// answers "done".
 func callsOnce(tools ...string) fakeModel {
 	var mu sync.Mutex
 	calls := 0

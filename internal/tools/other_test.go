@@ -368,8 +368,9 @@ func TestWebSearchKeyStaysWithTheEndpoint(t *testing.T) {
 	}
 }
 
-// A redirect of the search endpoint to another host needs its own permission, which network.deny
-// overrides, and leads to no private address.
+// A redirect of the search endpoint to another host needs its own permission. It is refused if the
+// host has a private address that is not allowed, or if network.deny contains the host, whatever
+// the user answers.
 func TestWebSearchAsksAboutRedirects(t *testing.T) {
 	var reached atomic.Int32
 	var endpoint *httptest.Server
@@ -412,7 +413,7 @@ func TestWebSearchAsksAboutRedirects(t *testing.T) {
 		t.Error("a redirect that was not allowed was followed")
 	}
 	want(t, search(ownMachine(t), true), "No results")
-	// The user's own endpoint may have a private address, but no denied one.
+	// The user's own endpoint may have a private address, but not a denied one.
 	address = strings.Replace(address, "127.0.0.1", "localhost", 1)
 	denied, _ := hosts.Parse(nil, []string{"127.0.0.0/8", "::1"})
 	want(t, search(denied, true), "ERROR: ", "network.deny contains its address 127.0.0.1")

@@ -167,7 +167,7 @@ func (f *fakeEditor) typeLocked(uri string, start, end int, text string) {
 	must(f.t, f.w.DidChange(uri, doc.version, []ContentChange{{Range: &r, Text: []byte(text)}}))
 }
 
-// replace replaces the only occurrence of old in a buffer, as when the user types.
+// replace replaces the first occurrence of old in a buffer, as when the user types.
 func (f *fakeEditor) replace(uri, old, new string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// attackTree builds a workspace with traps, and a folder outside to which they lead.
+// attackTree builds a workspace with traps, and the folder outside the workspace to which they
+// lead.
 func attackTree(t *testing.T) (b *bench, outside string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Unix file system only; the Windows rules are in TestWindowsPaths")

@@ -80,7 +80,8 @@ func launchAhead(t *testing.T, ahead string) *launched {
 	return l
 }
 
-// next waits for the next server that starts or is closed, and returns its root.
+// next waits until a server starts or is closed, depending on the channel, and returns the server's
+// root.
 func (l *launched) next(roots chan string) string {
 	l.t.Helper()
 	select {
@@ -119,7 +120,7 @@ func (l *launched) initialize() {
 }
 
 // end closes the input. It returns the roots of the servers that were started, and of those that
-// were closed, since the last call of next.
+// were closed, without the roots that next has already returned.
 func (l *launched) end() (started, closed []string) {
 	l.t.Helper()
 	l.in.Close()

@@ -156,7 +156,8 @@ func TestMCPProgressAndCancel(t *testing.T) {
 	}
 }
 
-// When the result of a call arrives, the tools that the call added are already available.
+// When the result of a call arrives, the tools that the call added are already available, and those
+// that it removed are gone.
 func TestMCPToolListChanged(t *testing.T) {
 	w := start(t, "plain")
 	w.settle(t)

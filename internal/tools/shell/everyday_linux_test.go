@@ -90,7 +90,7 @@ func TestEverydayCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = os.Stat(home + "/.cache/go-build")
-	cached := err == nil // otherwise every go command would build the standard library
+	cached := err == nil // without a build cache, every go command would build the standard library
 	for i, c := range tasks {
 		if _, err := exec.LookPath(c.needs); c.needs != "" &&
 			(err != nil || c.needs == "go" && !cached) {
