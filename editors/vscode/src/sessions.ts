@@ -28,11 +28,14 @@ const mostPages = 5;
 
 /**
  * Reports whether a session is listed by default. Sessions of `agent-lsp run` are not listed, nor
- * are sessions without an answer because their prompt failed.
+ * are sessions without an answer because their prompt failed. A session that was restored to before
+ * its first prompt has no messages, but it still has the title from that prompt. It is listed,
+ * because the restore can be undone.
  */
 export function isListed(session: Session, current?: string): boolean {
   if (session.status !== 'idle' || session.sessionId === current || session.archived) return true;
-  return session.messages > 1 && session.origin !== 'run';
+  const restored = session.messages === 0 && session.title !== '';
+  return (session.messages > 1 || restored) && session.origin !== 'run';
 }
 
 /** The row that the user selects to list the other sessions too. */

@@ -341,6 +341,29 @@ async function restoreConversation(d) {
   await d.entry('assistantMessage', 'Begun again').waitFor();
 }
 
+/**
+ * Checks that a session that was restored to before its first prompt is listed, so that the restore
+ * can be undone later.
+ */
+async function restoredToTheStart(d) {
+  const file = await openCalc(d);
+  await d.play(edit(file, 'a - b', 'a + b'), { text: 'Fixed.' });
+  await d.prompt('put add right');
+  await d.click(review(d).getByRole('button', { name: 'Accept file' }));
+  await d.entry('assistantMessage', 'Fixed').waitFor();
+  await d.idle();
+  await restore(d, 'put add right', 'Files and conversation');
+  await d.bufferHas('return a - b;');
+  await d.newSession();
+  await d.agent('Sessions');
+  await d.shot('sessions-restored');
+  await d.chooseLike('put add', 'put add right');
+  const restored = d.entry('restore', '1 file and the conversation restored.');
+  await d.click(restored.getByRole('button', { name: 'Undo' }));
+  await d.entry('userMessage', 'put add right').waitFor();
+  await d.bufferHas('return a + b;');
+}
+
 async function sessionsAndContext(d) {
   d.write('lookhere.js', 'function twice() {}\n');
   await d.play(
@@ -517,6 +540,7 @@ export const conversationSteps = [
   ['plan mode', planMode],
   ['restore and redo', restoreAndRedo],
   ['restore the conversation', restoreConversation],
+  ['a session restored to its start', restoredToTheStart],
   ['sessions and context', sessionsAndContext],
   ['edit and resend, image', resendForkImage],
   ['sub-agent', subAgent],

@@ -18,6 +18,12 @@ test('sessions from `agent-lsp run` or without an answer are listed only on requ
   assert.equal(isListed(session({ origin: 'run', archived: true })), true, 'kept by the user');
 });
 
+test('a session that was restored to before its first prompt is listed', () => {
+  assert.equal(isListed(session({ messages: 0 })), true, 'its restore can be undone');
+  assert.equal(isListed(session({ messages: 0, title: '' })), false, 'it had no prompt');
+  assert.equal(isListed(session({ messages: 0, origin: 'run' })), false);
+});
+
 test('times of today are relative, and earlier days are named', () => {
   const now = new Date(2026, 2, 1, 9, 30).getTime();
   const at = (...when: [number, number, number, number, number]) =>
