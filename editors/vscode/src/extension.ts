@@ -16,9 +16,10 @@ import { connectPanel } from './panelbridge';
 import { Pickers } from './pickers';
 import { ReviewCommands } from './review/commands';
 import { Decorations } from './review/decorations';
-import { SideDocuments } from './review/documents';
+import { proposedScheme, SideDocuments } from './review/documents';
 import { HunkLenses } from './review/lenses';
 import { Proposals } from './review/proposals';
+import { watchReviewTab } from './review/tab';
 import { HunkThreads } from './review/threads';
 import { PendingBadges, PendingTree } from './review/tree';
 import { SessionControl } from './session';
@@ -98,7 +99,7 @@ export function activate(context: vscode.ExtensionContext): void {
     parts.checkpoints,
     new Decorations(proposals),
     new StatusBar(session, asks, proposals, panel),
-    ...providers(proposals, panel),
+    ...providers(proposals, sides, panel),
     ...commandTable(parts).map(([id, run]) => vscode.commands.registerCommand(id, run)),
     vscode.workspace.onDidChangeConfiguration(
       (event) => event.affectsConfiguration('agentLsp') && void configured(parts),
@@ -114,8 +115,12 @@ async function configured({ daemon, setup, session }: Parts): Promise<void> {
   await session.guard(setup.check());
 }
 
-function providers(proposals: Proposals, panel: Panel): vscode.Disposable[] {
-  const lenses = new HunkLenses(proposals);
+function providers(
+  proposals: Proposals,
+  sides: SideDocuments,
+  panel: Panel,
+): vscode.Disposable[] {
+  const lenses = new HunkLenses(proposals, sides);
   const tree = new PendingTree(proposals);
   const badges = new PendingBadges(proposals);
   const files = [{ scheme: 'file' }, { scheme: 'untitled' }];
@@ -124,7 +129,8 @@ function providers(proposals: Proposals, panel: Panel): vscode.Disposable[] {
     tree,
     badges,
     vscode.window.registerWebviewViewProvider(Panel.id, panel),
-    vscode.languages.registerCodeLensProvider(files, lenses),
+    vscode.languages.registerCodeLensProvider([...files, { scheme: proposedScheme }], lenses),
+    watchReviewTab(),
     vscode.languages.registerCodeActionsProvider(files, new AgentActions(), {
       providedCodeActionKinds: AgentActions.kinds,
     }),

@@ -1,6 +1,7 @@
 // Lists the steps of the end-to-end test. Each step is independent. It begins without editors, and
 // has its own folder and session. Each group of steps has a fresh workbench with a new server, user
 // and extension. THEME selects a theme other than the default.
+import { allFilesSteps } from './steps/allfiles.mjs';
 import { choiceSteps } from './steps/choices.mjs';
 import { conversationSteps } from './steps/conversation.mjs';
 import { demoSteps } from './steps/demo.mjs';
@@ -35,6 +36,7 @@ export const groups = [
     settings,
     steps: [
       ...reviewSteps,
+      ...allFilesSteps,
       ...conversationSteps,
       ...panelSteps,
       ...readerSteps,

@@ -9,12 +9,12 @@ import {
   baseScheme,
   isSide,
   proposedScheme,
-  reviewTitle,
   sideOf,
   sideUri,
   type SideDocuments,
 } from './documents';
 import type { PendingFile, PendingHunk, ProposalRef, Proposals } from './proposals';
+import { isReviewShown, reviewTitle, stepInReview } from './tab';
 import type { HunkRef, HunkThreads } from './threads';
 import type { Node } from './tree';
 
@@ -34,6 +34,7 @@ export class ReviewCommands {
     if (isReply(target) && target.text) this.threads.comment(refOf(pending), target.text);
     // Read this before the decision, because a diff closes with its last hunk.
     const from = { diff: isDiffShown(), tree: isNode(target) };
+    if (isReviewShown()) await this.selectInReview(pending);
     await this.decide(pending.proposal.proposalId, [this.decision(action, pending)]);
     await this.showNext(pending, from);
   }
@@ -44,15 +45,16 @@ export class ReviewCommands {
    * Only the tree of changes keeps the focus.
    */
   private async showNext(
-    { uri, mark, proposal }: PendingHunk,
+    pending: PendingHunk,
     from: { diff: boolean; tree: boolean },
   ): Promise<void> {
+    if (isReviewShown()) return this.showNextInReview(pending);
+    const { uri, mark, proposal } = pending;
     const editor = vscode.window.activeTextEditor;
     if (editor && isSide(editor.document.uri)) {
       const marks = await this.sides.marksIn(editor.document.uri);
       const next = nextMark(marks, editor.selection.active.line, 1) ?? marks[0];
       if (next) return show(editor, next);
-      if (!from.diff) return; // the review of all files already shows the other hunks
     }
     const left = this.proposals.hunksOf(uri);
     const next = left.find((p) => p.mark.range.start.line >= mark.range.start.line) ?? left[0];
@@ -63,6 +65,33 @@ export class ReviewCommands {
     else if (elsewhere && from.diff) await this.showDiff(elsewhere.uri, from.tree);
     else if (elsewhere?.marks[0])
       await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, from.tree);
+  }
+
+  /** Moves the cursor to a hunk in the review of all files, if the hunk is visible there. */
+  private async selectInReview({ proposal, uri, mark }: PendingHunk): Promise<void> {
+    const editor = sideEditor(proposal.proposalId, uri);
+    const marks = editor ? await this.sides.marksIn(editor.document.uri) : [];
+    const place = marks.find(({ hunk }) => hunk.hunkId === mark.hunk.hunkId)?.range.start;
+    if (editor && place) {
+      const position = new vscode.Position(place.line, 0);
+      editor.selection = new vscode.Selection(position, position);
+    }
+  }
+
+  /**
+   * Shows the next pending hunk in the review of all files. VS Code moves to the next file, which
+   * may have been decided already.
+   */
+  private async showNextInReview({ proposal, uri }: PendingHunk): Promise<void> {
+    const editor = sideEditor(proposal.proposalId, uri);
+    const marks = editor ? await this.sides.marksIn(editor.document.uri) : [];
+    const next = editor && (nextMark(marks, editor.selection.active.line, 1) ?? marks[0]);
+    if (editor && next) return show(editor, next);
+    for (let files = this.proposals.files().length; files > 0; files--) {
+      await stepInReview(1);
+      const shown = vscode.window.activeTextEditor?.document.uri;
+      if (!shown || (await this.sides.marksIn(shown)).length > 0) return;
+    }
   }
 
   /** Shows the actions for a hunk that have no button above it. */
@@ -126,9 +155,11 @@ export class ReviewCommands {
 
   /**
    * Goes from the cursor to the next or previous hunk or, if there is none in this file, to a hunk
-   * in the next file. In a diff, the next hunk is also shown in a diff.
+   * in the next file. In a diff, the next hunk is also shown in a diff. The review of all files has
+   * its own steps.
    */
   async step(by: 1 | -1): Promise<void> {
+    if (isReviewShown()) return stepInReview(by);
     const editor = vscode.window.activeTextEditor;
     if (editor && (await this.stepInSide(editor, by))) return;
     await this.proposals.waiting();
@@ -184,13 +215,15 @@ export class ReviewCommands {
     await vscode.commands.executeCommand(
       'vscode.changes',
       reviewTitle,
-      files.map((file) => [file.uri, ...addresses(file)]),
+      files.map((file) => {
+        const [base, proposed] = addresses(file);
+        return [file.uri, isNewFile(file) ? undefined : base, proposed];
+      }),
     );
   }
 
   private async open(pending: PendingHunk, preserveFocus = false): Promise<void> {
-    const isNew = pending.file.op === 'create' && pending.file.placement === 'proposed';
-    if (isNew) return void (await this.showDiff(pending.uri, preserveFocus));
+    if (isNewFile(pending)) return void (await this.showDiff(pending.uri, preserveFocus));
     show(await vscode.window.showTextDocument(pending.uri, { preserveFocus }), pending.mark);
   }
 
@@ -265,6 +298,16 @@ function show(editor: vscode.TextEditor, mark: Mark): void {
   const range = linesOf(rangeOf({ mark }));
   editor.selection = new vscode.Selection(range.start, range.start);
   editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+}
+
+function isNewFile({ file }: PendingFile): boolean {
+  return file.op === 'create' && file.placement === 'proposed';
+}
+
+/** Returns the editor of the proposed side of a file, if it is visible. */
+function sideEditor(proposalId: string, file: vscode.Uri): vscode.TextEditor | undefined {
+  const side = sideUri(proposedScheme, proposalId, file).toString();
+  return vscode.window.visibleTextEditors.find(({ document }) => document.uri.toString() === side);
 }
 
 function addresses(file: PendingFile): [vscode.Uri, vscode.Uri] {

@@ -3,15 +3,11 @@
 // nothing.
 import * as vscode from 'vscode';
 import { grow, sidesOf, type Mark, type Sides } from './hunks';
-import type { PendingFile, Proposals } from './proposals';
+import type { PendingFile, PendingHunk, Proposals } from './proposals';
+import { isReviewTab } from './tab';
 
 export const baseScheme = 'agent-base';
 export const proposedScheme = 'agent-proposed';
-/**
- * The title of the multi-file review. The title identifies the tab, because the tab's input does
- * not have its own type.
- */
-export const reviewTitle = 'Pending changes by the agent';
 
 /**
  * Returns the URI of one side of a file in a proposal. The URI contains everything that is needed
@@ -73,7 +69,7 @@ export class SideDocuments
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
     const pending = await this.pending(uri);
-    return pending ? (await sides(pending)).base : '';
+    return pending ? (await sides(pending)).base : this.decidedText(uri);
   }
 
   /**
@@ -96,6 +92,15 @@ export class SideDocuments
     const marks =
       uri.scheme === baseScheme ? (await sides(pending)).baseMarks : (await this.side(uri)).marks;
     return marks.filter(({ hunk }) => open.has(hunk.hunkId));
+  }
+
+  /** Returns the undecided hunks on a side of a diff, with their ranges on this side. */
+  async hunksOfSide(uri: vscode.Uri): Promise<PendingHunk[]> {
+    const { proposalId } = sideOf(uri);
+    return (await this.marksIn(uri)).flatMap((mark) => {
+      const pending = this.proposals.find(proposalId, mark.hunk.hunkId);
+      return pending ? [{ ...pending, mark }] : [];
+    });
   }
 
   /** Returns the user's own version of a hunk, or undefined if the proposed side was not edited. */
@@ -167,11 +172,20 @@ export class SideDocuments
     const known = this.edited.get(uri.toString());
     if (known) return known;
     const pending = await this.pending(uri);
-    if (!pending) throw vscode.FileSystemError.FileNotFound(uri);
+    const mtime = Date.now();
+    if (!pending) return { text: await this.decidedText(uri), marks: [], mtime, touched: false };
     const { proposed, marks } = await sides(pending);
-    const side = { text: proposed, marks, mtime: Date.now(), touched: false };
+    const side = { text: proposed, marks, mtime, touched: false };
     this.edited.set(uri.toString(), side);
     return side;
+  }
+
+  /**
+   * Returns the text of both sides of a file without pending hunks. They are equal, so the review
+   * of all files shows that nothing is left to decide.
+   */
+  private decidedText(uri: vscode.Uri): Promise<string> {
+    return textOf(this.fileOf(uri));
   }
 
   private follow({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
@@ -206,7 +220,7 @@ export class SideDocuments
 
   /**
    * Closes the diffs of a decided proposal. Their text has been accepted or rejected, so nothing is
-   * left to save.
+   * left to save. The review of all files stays open until all proposals are decided.
    */
   private async close(proposalId: string): Promise<void> {
     const ours = (uri: vscode.Uri) =>
@@ -215,13 +229,19 @@ export class SideDocuments
       await document.save();
     const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
     const done = this.proposals.files().length === 0;
-    const diffs = tabs.filter(({ input, label }) =>
-      input instanceof vscode.TabInputTextDiff
-        ? ours(input.modified)
-        : done && label.startsWith(reviewTitle),
+    const diffs = tabs.filter((tab) =>
+      tab.input instanceof vscode.TabInputTextDiff
+        ? ours(tab.input.modified)
+        : done && isReviewTab(tab),
     );
     if (diffs.length > 0) await vscode.window.tabGroups.close(diffs, true);
-    for (const uri of this.edited.keys()) if (ours(vscode.Uri.parse(uri))) this.edited.delete(uri);
+    const decided = [...this.edited.keys()].map((uri) => vscode.Uri.parse(uri)).filter(ours);
+    for (const uri of decided) {
+      this.edited.delete(uri.toString());
+      this.baseChanged.fire(uri.with({ scheme: baseScheme }));
+    }
+    const type = vscode.FileChangeType.Changed;
+    if (decided.length > 0) this.fileChanged.fire(decided.map((uri) => ({ type, uri })));
   }
 }
 

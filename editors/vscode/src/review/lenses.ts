@@ -1,8 +1,9 @@
-// Draws the row above each pending hunk, with two buttons, a menu and a counter. Text that the
-// buffer does not contain has its own row. This row is below the lines that the text replaces, or
-// above the lines that replaced the text.
+// Draws the row above each pending hunk, with two buttons, a menu and a counter. In a file, text
+// that the buffer does not contain has its own row. This row is below the lines that the text
+// replaces, or above the lines that replaced the text. A diff shows both texts itself.
 import * as vscode from 'vscode';
 import { linesOf, rangeOf } from './decorations';
+import { isSide, type SideDocuments } from './documents';
 import { missingOf, rowOf } from './missing';
 import { withoutIcons } from '../text';
 import type { PendingHunk, Proposals } from './proposals';
@@ -14,7 +15,10 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
   private told = '';
   readonly onDidChangeCodeLenses = this.changed.event;
 
-  constructor(private readonly proposals: Proposals) {
+  constructor(
+    private readonly proposals: Proposals,
+    private readonly sides: SideDocuments,
+  ) {
     this.subscriptions = [
       proposals.onChange(() => this.tell()),
       vscode.workspace.onDidChangeConfiguration((e) => {
@@ -23,7 +27,11 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
     ];
   }
 
-  provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
+  async provideCodeLenses(document: vscode.TextDocument): Promise<vscode.CodeLens[]> {
+    if (isSide(document.uri)) {
+      const hunks = await this.sides.hunksOfSide(document.uri);
+      return hunks.flatMap((hunk, index) => buttons(hunk, index, hunks.length));
+    }
     const hunks = this.proposals.hunksOf(document.uri);
     const starts = new Set(hunks.map(({ mark }) => mark.range.start.line));
     return hunks.flatMap((hunk, index) => [

@@ -84,6 +84,11 @@ test('a workspace cannot set dangerous settings, and an untrusted workspace cann
   );
 });
 
+test('diffs show the buttons above pending changes, which are code lenses', () => {
+  const defaults: Record<string, unknown> = manifest.contributes.configurationDefaults;
+  assert.equal(defaults['diffEditor.codeLens'], true);
+});
+
 test('the extension runs on the same host as the files and is activated only by its use', () => {
   assert.deepEqual(manifest.extensionKind, ['workspace']);
   assert.deepEqual(manifest.activationEvents, [
