@@ -14,7 +14,7 @@ export const policyWords: Record<string, string> = {
 export const profileWords: Record<string, string> = {
   readOnly: 'read-only',
   ask: 'ask',
-  workspace: 'in the sandbox',
+  workspace: 'sandboxed',
   trust: 'all allowed',
 };
 

@@ -18,7 +18,7 @@ local edits = {
 local commands = {
   readOnly = 'read-only',
   ask = 'ask',
-  workspace = 'in the sandbox',
+  workspace = 'sandboxed',
   trust = 'run without asking',
 }
 

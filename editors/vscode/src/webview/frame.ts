@@ -62,8 +62,8 @@ function modelName(reference: string): string {
 }
 
 /**
- * Draws the pickers below the input. In a narrow panel, the model picker shows the model's name
- * without the word "Model", so that all pickers fit into one line. A long name has its own line.
+ * Draws the pickers below the input on one line. In a narrow panel, the model picker shows the
+ * model's name without the word "Model", and a long name is shortened.
  */
 export function drawPickers({ model, policy, profile }: PanelState, send: Send): Node[] {
   const pickers: Picker[] = [

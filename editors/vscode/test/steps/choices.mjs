@@ -65,11 +65,11 @@ async function defaultsKept(d) {
   await choose('Edits:', 'collect');
   await onlyThisSession(d);
   await picker(d, 'Edits: collect');
-  await choose('Commands:', 'in the sandbox');
+  await choose('Commands:', 'sandboxed');
   await d.choose('Make this my default');
-  await picker(d, 'Commands: in the sandbox');
+  await picker(d, 'Commands: sandboxed');
   await d.newSession();
-  await picker(d, 'Commands: in the sandbox');
+  await picker(d, 'Commands: sandboxed');
   await picker(d, 'Edits: ask first');
   await d.configure('agentLsp.permissions', null);
 }

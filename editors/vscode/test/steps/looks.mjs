@@ -621,7 +621,7 @@ async function editorsOwn(d) {
 
 /**
  * Checks that the pickers take one line of a narrow panel and show words. The model is shown
- * without the word "Model", and a long name has its own line. Nothing is cut off.
+ * without the word "Model". Only the long name of a model is shortened.
  */
 async function pickersInOneLine(d) {
   await d.play({ text: 'Over.' });
@@ -632,6 +632,7 @@ async function pickersInOneLine(d) {
         text: b.textContent,
         key: b.querySelector('.key').getBoundingClientRect().width > 1,
         top: b.offsetTop,
+        width: b.clientWidth,
         cut: b.scrollWidth > b.clientWidth,
       })),
     );
@@ -642,29 +643,45 @@ async function pickersInOneLine(d) {
     await onlyThisSession(d);
     await bottom.filter({ hasText: model.split('/').pop() }).waitFor();
   };
-  const isCut = async () => (await look()).map(({ cut }) => cut);
-  const whole = [false, false, false];
+  const oneLine = async (what) => {
+    const [model, edits, commands] = await look();
+    assert.deepEqual([edits.top, commands.top], [model.top, model.top], `one line, ${what}`);
+    assert.deepEqual([edits.cut, commands.cut], [false, false], `no word is cut, ${what}`);
+    return { model, edits, commands };
+  };
+  const picture = (name) => d.shot(`pickers-300-${name}`, d.page.locator('.part.auxiliarybar'));
   await panelWidth(d, widths.first);
   await bottom.filter({ hasText: 'Model: default' }).waitFor();
-  assert.deepEqual(await isCut(), whole, 'in the width that the panel has at first');
+  assert.equal((await oneLine('at first')).model.cut, false);
   await choose('vendor/gpt-oss-120b');
   for (const width of [widths.first, widths.narrow]) {
     await panelWidth(d, width);
-    const [model, edits, commands] = await look();
+    const { model, edits, commands } = await oneLine(`${width} px`);
     assert.deepEqual([model.key, edits.key, commands.key], [false, true, true], 'its words');
     assert.deepEqual([edits.text, commands.text], ['Edits: ask first', 'Commands: ask']);
-    assert.deepEqual([edits.top, commands.top], [model.top, model.top], 'one line');
-    assert.deepEqual(await isCut(), whole);
+    assert.equal(model.cut, false);
   }
   const named = d.panel.getByRole('button', { name: 'Model: gpt-oss-120b' });
   assert.equal(await named.getAttribute('title'), 'Model: vendor/gpt-oss-120b');
-  await d.shot('pickers-300', d.page.locator('.part.auxiliarybar'));
+  await picture('short');
+  await trust(d);
+  const trusted = await oneLine('all commands allowed');
+  assert.equal(trusted.commands.text, 'Commands: all allowed');
+  await picture('trust');
   await choose('a-model-with-a-rather-long-name-2026');
-  const [model, edits, commands] = await look();
-  assert.ok(edits.top > model.top, 'the long name has its own line');
-  assert.equal(commands.top, edits.top);
-  assert.deepEqual(await isCut(), whole);
-  await d.shot('pickers-300-long', d.page.locator('.part.auxiliarybar'));
+  const long = await oneLine('a long name');
+  const names = () => d.panel.getByRole('button', { name: 'Model: a-model-with-a' });
+  assert.equal(await names().getAttribute('title'), 'Model: a-model-with-a-rather-long-name-2026');
+  assert.ok(long.model.cut && long.model.width > 60, `${long.model.width} px show its beginning`);
+  await picture('long');
+  await editPolicy(d, 'review after');
+  await d.click(d.panel.locator('.picker', { hasText: 'Commands' }));
+  await d.choose('sandboxed');
+  await onlyThisSession(d);
+  await bottom.filter({ hasText: 'sandboxed' }).waitFor();
+  const longest = await oneLine('the longest words');
+  assert.ok(longest.model.width > 40, `${longest.model.width} px show its beginning`);
+  await picture('longest');
   await d.click(d.panel.locator('.composer .picker', { hasText: 'Mode: default' }));
   await d.choose('plan');
   await d.panel.locator('.composer .picker', { hasText: 'Mode: plan' }).waitFor();
