@@ -194,9 +194,12 @@ func (p *sessionParts) ready(model string) error {
 func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
 	if turn.Begins && p.depth == 0 {
 		p.d.askFolders(ctx, p.info)
-		p.d.settings.askTrust(ctx, p.d.policy, p.info.ID)
 	}
-	p.d.providers.catalog.follow(p.d.settings.current())
+	set := p.d.settings.refresh()
+	if turn.Begins && p.depth == 0 {
+		p.d.settings.askTrust(ctx, set, p.d.policy, p.info.ID)
+	}
+	p.d.providers.catalog.follow(set.Config())
 	c := withOptions(p.info.Config(), turn.Options)
 	p.setOptions(turn.Options)
 	var step agent.Step

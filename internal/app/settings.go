@@ -39,12 +39,15 @@ func (s *settings) config() *config.Config { return s.live.Set().Config() }
 // current applies changed files and returns the settings without a session's own. It is called
 // before each model call and before each start of a program that settings name, so that a change
 // revokes the user's trust immediately.
-func (s *settings) current() *config.Config {
+func (s *settings) current() *config.Config { return s.refresh().Config() }
+
+// refresh is like current, but returns the whole Set.
+func (s *settings) refresh() *config.Set {
 	set, news := s.live.Changed()
 	if news {
 		s.changed()
 	}
-	return set.Config()
+	return set
 }
 
 // trusting manages the question of whether the workspace is trusted. A daemon asks it once, and
@@ -57,8 +60,12 @@ type trusting struct {
 
 // askTrust asks the user whether the claims of the workspace's own settings may take effect. It
 // asks once, and again if the claims change. A session that arrives while the question is open
-// waits for the answer.
-func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID string) {
+// waits for the answer. now contains the current settings.
+func (s *settings) askTrust(ctx context.Context, now *config.Set, p *policy.Engine,
+	sessionID string) {
+	if len(now.NeedsTrust()) == 0 || s.root == "" {
+		return
+	}
 	t := &s.trusting
 	t.once.Do(func() { t.turn = make(chan struct{}, 1) })
 	select {
@@ -68,7 +75,7 @@ func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID str
 		return
 	}
 	set := s.live.Set()
-	if len(set.NeedsTrust()) == 0 || s.root == "" {
+	if len(set.NeedsTrust()) == 0 { // another session's user has answered
 		return
 	}
 	c := claims{s.trust, set.Untrusted()}
