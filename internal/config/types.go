@@ -188,7 +188,7 @@ type Context struct {
 	Target   float64  `json:"target,omitzero" default:"0.6" min:"0" max:"1" doc:"Fraction of the window to which the history is reduced."`
 	Strategy string   `json:"strategy,omitzero" enum:"none,sliding_window,importance,hybrid,adaptive" default:"\"adaptive\"" doc:"Named list of reducers. See docs/reference/context.md."`
 	Reducers []string `json:"reducers,omitzero" doc:"Reducers to use instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency."`
-	Keep     int      `json:"keepRecent,omitzero" min:"0" doc:"Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000."`
+	Keep     int      `json:"keepRecent,omitzero" min:"0" doc:"Tokens of the newest messages that turn_summaries, summary and drop_turns leave unchanged. Default: a third of the target, between 2,000 and 20,000."`
 	Model    string   `json:"summaryModel,omitzero" doc:"Model that writes summaries. Default: the session's model."`
 }
 
@@ -309,5 +309,5 @@ type Network struct {
 
 // ChildEnvironment configures which variables child processes inherit.
 type ChildEnvironment struct {
-	Pass []string `json:"pass,omitzero" doc:"Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables that locate toolchains."`
+	Pass []string `json:"pass,omitzero" doc:"Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH and the locale and, except for read-only commands, HOME and the variables that locate toolchains."`
 }

@@ -137,7 +137,7 @@ export interface CheckpointRestoreResult {
 
 /** ChildEnvironment configures which variables child processes inherit. */
 export interface ChildEnvironment {
-  /** Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables that locate toolchains. */
+  /** Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH and the locale and, except for read-only commands, HOME and the variables that locate toolchains. */
   pass?: Array<string>;
 }
 
@@ -328,7 +328,7 @@ export interface Context {
   strategy?: "none" | "sliding_window" | "importance" | "hybrid" | "adaptive";
   /** Reducers to use instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency. */
   reducers?: Array<string>;
-  /** Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000. */
+  /** Tokens of the newest messages that turn_summaries, summary and drop_turns leave unchanged. Default: a third of the target, between 2,000 and 20,000. */
   keepRecent?: number;
   /** Model that writes summaries. Default: the session's model. */
   summaryModel?: string;

@@ -102,7 +102,7 @@
 
 --- ChildEnvironment configures which variables child processes inherit.
 ---@class agent_lsp.ChildEnvironment
----@field pass? string[] Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables that locate toolchains.
+---@field pass? string[] Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH and the locale and, except for read-only commands, HOME and the variables that locate toolchains.
 
 --- ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine which agent/* requests the server sends, but not whether it asks the user. An absent property means false.
 ---@class agent_lsp.ClientCapability
@@ -220,7 +220,7 @@
 ---@field target? number Fraction of the window to which the history is reduced.
 ---@field strategy? "none"|"sliding_window"|"importance"|"hybrid"|"adaptive" Named list of reducers. See docs/reference/context.md.
 ---@field reducers? string[] Reducers to use instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency.
----@field keepRecent? number Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000.
+---@field keepRecent? number Tokens of the newest messages that turn_summaries, summary and drop_turns leave unchanged. Default: a third of the target, between 2,000 and 20,000.
 ---@field summaryModel? string Model that writes summaries. Default: the session's model.
 
 --- Costs contains the parts of a cost, which add up to it. Input is the cost of input that was neither read from nor written to a cache.
