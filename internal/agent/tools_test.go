@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -242,7 +243,7 @@ func TestResultCapAndSpill(t *testing.T) {
 }
 
 // An image in a result reaches the model. A deferred tool is offered once it has been activated.
-// Labels and progress are reported.
+// Labels and progress are reported. Clients also receive details, and whether a call failed.
 func TestRichResultsAndDeferredTools(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		late := fake("late", tool.ReadOnly, nil)
@@ -256,14 +257,19 @@ func TestRichResultsAndDeferredTools(t *testing.T) {
 					Content: []message.Block{{Type: message.Image, MimeType: "image/png",
 						Data: []byte{1}}}}, nil
 			})
-		m := script(step{calls: []message.ToolCall{call("c", "find", "")}}, step{text: "ok"})
-		r := newRig(t, m, nil, find, late)
+		fail := fake("fail", tool.ReadOnly,
+			func(context.Context, *tool.Call) (*tool.Result, error) {
+				return &tool.Result{Text: "no", IsError: true}, nil
+			}).saying(tool.Prepared{Label: "Failing"})
+		m := script(step{calls: []message.ToolCall{call("c", "find", ""), call("d", "fail", "")}},
+			step{text: "ok"})
+		r := newRig(t, m, nil, find, fail, late)
 		defer r.close()
 		r.run("go")
-		if n := len(m.request(0).Tools); n != 1 {
+		if n := len(m.request(0).Tools); n != 2 {
 			t.Errorf("%d tools before", n)
 		}
-		if ts := m.request(1).Tools; len(ts) != 2 || !ts[1].Deferred {
+		if ts := m.request(1).Tools; len(ts) != 3 || !ts[2].Deferred {
 			t.Errorf("tools after: %v", ts)
 		}
 		again := NewSession(Options{ID: "s", Restored: Restored{Messages: r.s.Messages()}})
@@ -271,12 +277,23 @@ func TestRichResultsAndDeferredTools(t *testing.T) {
 			t.Error("the deferred tool is not loaded after a restart")
 		}
 		res := m.request(1).Messages[2]
-		if len(res.Content) != 2 || res.Content[1].Type != message.Image {
+		if len(res.Content) != 2 || res.Content[1].Type != message.Image || res.IsError ||
+			!m.request(1).Messages[3].IsError {
 			t.Errorf("result %+v", res.Content)
 		}
 		if lines := r.log.lines(); !strings.Contains(lines, `delta toolOutput "searching"`) {
 			t.Error(lines)
 		}
+		var shown []string
+		for _, e := range r.log.all() {
+			if done, ok := e.(ItemCompleted); ok && done.Item.Call != nil {
+				c := done.Item.Call
+				shown = append(shown, fmt.Sprintf("%s %v %s %d", c.Label, c.IsError, c.Details,
+					len(c.Content)))
+			}
+		}
+		slices.Sort(shown) // the calls run in parallel
+		eq(t, "items", strings.Join(shown, "\n"), "Failing true  0\nFinding false {\"n\":1} 1")
 	})
 }
 
@@ -326,81 +343,6 @@ func TestApproval(t *testing.T) {
 			}
 		})
 	}
-}
-
-// goodHook implements several hooks. It adds a message to each request, decides about some calls by
-// their ID, and can veto the end of a turn.
-type goodHook struct{ vetoes int }
-
-func (*goodHook) HookName() string { return "good" }
-func (*goodHook) BeforeModel(_ context.Context, req *Request) error {
-	req.Messages = append(req.Messages, message.NewText(message.RoleUser, "hooked"))
-	return nil
-}
-func (*goodHook) BeforeTool(_ context.Context, c *tool.Call, _ tool.Spec) (ToolOutcome, error) {
-	switch c.ID {
-	case "rewritten":
-		return ToolOutcome{Args: json.RawMessage(`{"a":2}`)}, nil
-	case "answered":
-		return ToolOutcome{Result: &tool.Result{Text: "by the hook"}}, nil
-	case "vetoed":
-		return ToolOutcome{}, errors.New("forbidden")
-	}
-	return ToolOutcome{}, nil
-}
-func (*goodHook) AfterTool(_ context.Context, c *tool.Call, r *tool.Result) (*tool.Result, error) {
-	if c.ID == "replaced" {
-		return &tool.Result{Text: "was " + r.Text}, nil
-	}
-	return nil, nil
-}
-func (h *goodHook) BeforeStop(_ context.Context, _ Turn, answer string) (string, error) {
-	if h.vetoes--; h.vetoes >= 0 {
-		return "not yet: " + answer, nil
-	}
-	return "", nil
-}
-
-// Hooks can rewrite a call's arguments, answer in place of the tool, replace a result, and veto the
-// end of a turn.
-func TestHooks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := script(step{calls: []message.ToolCall{
-			call("plain", "echo", `{"a":1}`), call("rewritten", "echo", `{"a":1}`),
-			call("answered", "echo", `{"a":1}`),
-			call("replaced", "echo", `{"a":1}`), call("vetoed", "echo", `{"a":1}`),
-		}}, step{text: "one"}, step{text: "two"})
-		echo := fake("echo", tool.ReadOnly,
-			func(_ context.Context, c *tool.Call) (*tool.Result, error) {
-				return &tool.Result{Text: string(c.Args)}, nil
-			})
-		r := newRig(t, m, func(o *Options) { withHooks(o, &goodHook{vetoes: 1}) }, echo)
-		defer r.close()
-		r.run("go")
-		eq(t, "results", r.results(), `plain: {"a":1}
-rewritten: {"a":2}
-answered: by the hook
-replaced: was {"a":1}
-vetoed: hook good: forbidden`)
-		if got := texts(r.s.Messages()); !strings.Contains(got,
-			"assistant \"one\"\nuser \"not yet: one\"\nassistant \"two\"") ||
-			strings.Contains(got, "hooked") {
-			t.Error(got)
-		}
-		if got := texts(m.request(0).Messages); !strings.Contains(got, "hooked") {
-			t.Error(got)
-		}
-	})
-}
-
-func TestVetoesAreBounded(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, script(), func(o *Options) { withHooks(o, &goodHook{vetoes: 1000}) })
-		defer r.close()
-		if turn := r.run("go"); turn.ModelCalls != MaxVetoes+1 || turn.EndReason != EndStop {
-			t.Errorf("%+v", turn)
-		}
-	})
 }
 
 // foreseer decides in advance about the calls in its map. When a call is due, it records the

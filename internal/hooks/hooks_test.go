@@ -110,6 +110,17 @@ func TestHookVetoAndModel(t *testing.T) {
 		"t1"); err == nil {
 		t.Error("a denied run began")
 	}
+	reply := &agent.Reply{Message: message.NewText(message.RoleAssistant, "hi")}
+	err = hook(t, AfterModel, `grep -q '"answer":"hi"' && exit 7`).(agent.ModelEndHook).AfterModel(
+		t.Context(), req, reply)
+	if err == nil || !strings.Contains(err.Error(), "code 7") {
+		t.Error("after a model call:", err)
+	}
+	err = hook(t, AfterRun, `grep -q '"endReason":"stop"' && exit 7`).(agent.RunEndHook).AfterRun(
+		t.Context(), agent.Turn{TurnID: "t1", EndReason: agent.EndStop})
+	if err == nil || !strings.Contains(err.Error(), "code 7") {
+		t.Error("after a turn:", err)
+	}
 }
 
 func TestHookTimeout(t *testing.T) {
