@@ -119,6 +119,12 @@ function M.session_config()
   return out
 end
 
+--- Returns the settings of the next session, as far as they are known without the daemon.
+---@return agent_lsp.Config
+function M.next_session()
+  return vim.tbl_extend('force', M.options.settings, M.session_config())
+end
+
 --- Returns this plugin's folder. Symbolic links are resolved, because a package folder may contain
 --- a link to the plugin.
 function M.plugin_dir()

@@ -48,10 +48,13 @@ local function add_changes(state, add, lines, marks)
   end
   if s and s.kind ~= 'done' then
     add(' ↵  go to the first change, then use ]h and [h', 'AgentLspMeta', 4)
-    add(('    %s accepts, %s rejects a hunk'):format(deciding()), 'AgentLspMeta')
+    add(('    There, %s accepts, %s rejects.'):format(deciding()), 'AgentLspMeta')
   end
   if s and s.kind == 'proposed' and policy.is_offered(transcript.session, state.status) then
-    add(' P  apply edits without waiting, and keep or undo them later', 'AgentLspMeta', 2)
+    add(' P  apply edits at once, decide later', 'AgentLspMeta', 2)
+  end
+  if s and s.kind ~= 'done' then
+    add('    ' .. permission.where[1], 'AgentLspMeta')
   end
   local elsewhere = require('agent_lsp.hunks').count() - (s and s.changes or 0)
   if elsewhere > 0 then

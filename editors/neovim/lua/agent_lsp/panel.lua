@@ -28,9 +28,11 @@ function M.statusline()
   return bars.statusline(state)
 end
 
---- Returns the session's settings as text, for the input's status line.
+--- Returns the session's settings as text, for the input's status line. Before the first session,
+--- it returns the next session's settings.
 function M.settings()
-  local config_now = state.config or require('agent_lsp.config').session_config()
+  local ws = client.current()
+  local config_now = state.config or (ws and ws.demo and {} or config.next_session())
   return labels.settings(config_now, vim.api.nvim_win_get_width(0) - 2)
 end
 
@@ -400,8 +402,21 @@ events.on('pending', function()
   vim.cmd.redrawstatus({ bang = true })
 end)
 
+local group = vim.api.nvim_create_augroup('agent_lsp_panel', { clear = true })
+
+--- Redraws a question when the user changes or saves a buffer, because the question names the
+--- buffers that the command would save.
+vim.api.nvim_create_autocmd('BufModifiedSet', {
+  group = group,
+  callback = function()
+    if #permission.list() > 0 then
+      transcript.touch_footer()
+    end
+  end,
+})
+
 vim.api.nvim_create_autocmd({ 'WinResized', 'TabEnter' }, {
-  group = vim.api.nvim_create_augroup('agent_lsp_panel', { clear = true }),
+  group = group,
   callback = function()
     layout.keep_height()
     M.winbar()

@@ -50,7 +50,7 @@ local function describe(n, kind, scope)
   if scope == 'both' then
     what = n > 0 and what .. ' and the conversation' or 'conversation'
   end
-  return what .. (kind == 'back' and ' changed back' or ' restored')
+  return what .. (kind == 'back' and ' brought back' or ' restored')
 end
 
 --- Returns the text that follows a restore's description if files were not restored.
@@ -201,20 +201,28 @@ function M.undo()
   end)
 end
 
---- Returns a checkpoint's time, prompt, files and line counts.
----@param c agent_lsp.Checkpoint
----@param limit? integer maximum length of the prompt
-local function heading(c, limit)
-  local before = transcript.prompt(c.messageId, limit) or c.messageId == '' and 'a restore'
-  local prompt = before and ('  before: %s'):format(before) or ''
-  local changes = ('%s  +%d -%d'):format(names(c.files), c.stat.added, c.stat.removed)
-  return ('%s  %s%s'):format(render.day(c.createdAt), changes, prompt)
+--- Says before which restore a checkpoint was created.
+local function before_restore(c)
+  local undo = undos[c.checkpointId]
+  return 'files were ' .. (undo and undo.kind == 'undo' and 'brought back' or 'restored')
 end
 
---- Returns a checkpoint's list entry with the beginning of the prompt.
+--- Returns a checkpoint's time, prompt, files and line counts.
+---@param c agent_lsp.Checkpoint
+---@param limit integer maximum length of the prompt
+local function heading(c, limit)
+  local changes = ('%s  +%d -%d'):format(names(c.files), c.stat.added, c.stat.removed)
+  local start = ('%s  %s'):format(render.day(c.createdAt), changes)
+  local before = c.messageId == '' and before_restore(c) or transcript.prompt(c.messageId, limit)
+  return before and ('%s  before: %s'):format(start, before) or start
+end
+
+--- Returns a checkpoint's list entry with the beginning of the prompt. If possible, the entry fits
+--- into one line of a numbered list.
 ---@param c agent_lsp.Checkpoint
 function M.entry(c)
-  return heading(c)
+  local without = vim.api.nvim_strwidth(heading(c, 0)) - 1
+  return heading(c, math.max(12, math.min(60, vim.o.columns - without - #'10: ')))
 end
 
 local ns = vim.api.nvim_create_namespace('agent_lsp_restore')

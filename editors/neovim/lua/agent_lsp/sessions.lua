@@ -84,12 +84,15 @@ function M.entry(s, current)
 end
 
 --- Reports whether a session is listed by default. Sessions from `agent-lsp run` are omitted, and
---- so are sessions without an answer because their prompt failed.
+--- so are sessions without an answer because their prompt failed. A session that was restored to
+--- before its first prompt has no messages, but it still has the title from that prompt. It is
+--- listed, because the restore can be undone.
 local function is_listed(s, current)
   if s.status ~= 'idle' or s.sessionId == current then
     return true
   end
-  return s.messages > 1 and s.origin ~= 'run'
+  local restored = s.messages == 0 and s.title ~= ''
+  return (s.messages > 1 or restored) and s.origin ~= 'run'
 end
 
 local page_size = 100

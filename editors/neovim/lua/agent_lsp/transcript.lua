@@ -6,12 +6,12 @@ require('agent_lsp.cards')
 local events = require('agent_lsp.events')
 local folds = require('agent_lsp.folds')
 local items = require('agent_lsp.items')
+local paint = require('agent_lsp.paint')
 local render = require('agent_lsp.render')
 
 local M = {}
 
 local marks = vim.api.nvim_create_namespace('agent_lsp_items')
-local colors = vim.api.nvim_create_namespace('agent_lsp_panel')
 
 --- The time in milliseconds between two redraws while text streams.
 local frame = 16
@@ -97,48 +97,6 @@ local function row_for(item)
   return footer.mark and item ~= footer and row_of(footer) or vim.api.nvim_buf_line_count(M.buf) - 1
 end
 
-local function color(item, look, row)
-  vim.api.nvim_buf_clear_namespace(M.buf, colors, row, row + #look.lines)
-  local from = ('│ '):rep(item.depth)
-  if look.group then
-    for i = 1, look.whole and #look.lines or 1 do
-      vim.api.nvim_buf_set_extmark(M.buf, colors, row + i - 1, #from, {
-        end_row = row + i,
-        hl_group = look.group,
-        priority = 120,
-      })
-    end
-  elseif look.icon then
-    local stop = #from + #vim.fn.matchstr(look.lines[1], '^.', #from)
-    vim.api.nvim_buf_set_extmark(
-      M.buf,
-      colors,
-      row,
-      #from,
-      { end_col = stop, hl_group = look.icon, priority = 120 }
-    )
-  end
-  for _, m in ipairs(look.marks or {}) do
-    local opts = { end_col = #from + m[3], hl_group = m[4], priority = 120 }
-    vim.api.nvim_buf_set_extmark(M.buf, colors, row + m[1], #from + m[2], opts)
-  end
-  if look.output then
-    local opts = { end_row = row + look.output[2], hl_group = 'AgentLspOutput', priority = 120 }
-    vim.api.nvim_buf_set_extmark(M.buf, colors, row + look.output[1] - 1, #from, opts)
-  end
-  if item.depth > 0 then
-    for i = 1, #look.lines do
-      vim.api.nvim_buf_set_extmark(
-        M.buf,
-        colors,
-        row + i - 1,
-        0,
-        { end_col = #from, hl_group = 'AgentLspMeta', priority = 121 }
-      )
-    end
-  end
-end
-
 --- Draws a complete item.
 local function draw(item)
   local look = item.look and item.look() or render.item(item, M.columns())
@@ -158,7 +116,7 @@ local function draw(item)
   item.mark = vim.api.nvim_buf_set_extmark(M.buf, marks, row, 0, { id = item.mark })
   item.lines, item.fold, item.columns = #look.lines, look.fold, look.columns
   item.drawn = render.is_plain(item) and item.text or nil
-  color(item, look, row)
+  paint.item(M.buf, item, look, row)
 end
 
 --- Appends the part of an item's plain text that is not drawn yet.
@@ -195,8 +153,9 @@ function M.fold()
   end
 end
 
+--- Draws items. It returns whether text was appended to an item, which means that text streams.
 local function draw_all(todo)
-  local settled = false
+  local settled, streams = false, false
   for _, item in ipairs(items.list) do
     if todo[item] then
       gather(item)
@@ -207,6 +166,7 @@ local function draw_all(todo)
         and vim.startswith(item.text, item.drawn)
       then
         append(item)
+        streams = true
       else
         draw(item)
       end
@@ -219,6 +179,7 @@ local function draw_all(todo)
   if settled then
     M.fold()
   end
+  return streams
 end
 
 --- Scrolls a window to the end. The last line is moved to the bottom, because folding leaves free
@@ -256,10 +217,9 @@ function M.stay()
   end
 end
 
-local settling = 0 -- the number of times that the transcript has been drawn
+local settling = 0 -- the number of times that settle was called
 
---- Scrolls to the end again when nothing has been drawn for a while. Lines that conceal hides need
---- no room, but conceal is off while text is drawn, because Neovim would parse each line.
+--- Scrolls to the end again when nothing has been drawn for a while.
 local function settle()
   settling = settling + 1
   local this = settling
@@ -270,6 +230,20 @@ local function settle()
   end, 6 * frame)
 end
 
+--- Scrolls windows to the end after their text was drawn. Lines that conceal hides need no room, but
+--- conceal is off while text is drawn. While text streams, this function waits for a pause, because
+--- Neovim parses the text to find these lines.
+---@param windows integer[]
+---@param streams boolean
+local function follow_hidden(windows, streams)
+  for _, win in ipairs(streams and {} or windows) do
+    M.follow(win)
+  end
+  if #windows > 0 then
+    settle()
+  end
+end
+
 --- Draws all changes. It runs at most once per frame, regardless of how many deltas arrive.
 function M.flush()
   timer = false
@@ -277,17 +251,17 @@ function M.flush()
     return
   end
   local began = vim.uv.hrtime()
-  local windows, at_end = M.windows(), following()
+  local windows, at_end, streams = M.windows(), following(), false
   local todo = dirty
   dirty = {}
   folds.without_conceal(windows, function()
-    draw_all(todo)
+    streams = draw_all(todo)
     for _, win in ipairs(at_end) do
       M.follow(win)
     end
   end)
-  if #at_end > 0 and folds.hides_lines then
-    settle()
+  if folds.hides_lines then
+    follow_hidden(at_end, streams)
   end
   M.longest = math.max(M.longest, (vim.uv.hrtime() - began) / 1e6)
 end

@@ -39,7 +39,8 @@ H.case(
     shows('Done.')
     shows('-two\n+TWO\n+TWO AGAIN\n three')
     local text = H.panel_text()
-    for _, model_text in ipairs({ 'hunks;', 'tier T', 'The proposed text', '--- a.txt' }) do
+    local for_model = { 'hunks;', 'tier T', 'The proposed text', '--- a.txt', 'old_string', '{"' }
+    for _, model_text in ipairs(for_model) do
       H.equal(text:find(model_text, 1, true), nil, model_text)
     end
     local removed = { '-2', '-two', '-nine' }

@@ -10,9 +10,12 @@ H.case(
     vim.env.AGENT_LSP_SCRIPT = own .. '/none.jsonl' -- the demo has its own script
     vim.cmd('AgentDemo')
     vim.v.errmsg = '' -- Vim's own syntax file for shell scripts sets it
+    local asked = {}
     local function answer_if_asked()
       local permission = require('agent_lsp.permission')
-      if #permission.list() > 0 then
+      local entry = permission.list()[1]
+      if entry then
+        table.insert(asked, entry.params.subject.command)
         permission.answer(1)
       end
     end
@@ -21,6 +24,7 @@ H.case(
       answer_if_asked()
       return review.count() == 2
     end)
+    H.equal(asked, { 'sh check.sh' })
     H.equal(vim.fn.expand('%:t'), 'stats.sh')
     H.matches(H.panel_text(), 'The check fails%. Find the cause and fix it%.')
     H.matches(H.panel_text(), 'FAIL  stats%.sh')

@@ -84,6 +84,33 @@ local function wait_seen(name, n)
   end)
 end
 
+--- Reports whether the given line is among the last lines of the transcript, and the transcript ends
+--- at the bottom of its window. A fence below the line needs no room from Neovim 0.11 on.
+local at_bottom = [[
+  local wanted = ...
+  vim.cmd.redraw()
+  local t = require('agent_lsp.transcript')
+  local lines = vim.api.nvim_buf_get_lines(t.buf, 0, -1, false)
+  local at = vim.iter({ #lines, #lines - 1, #lines - 2 }):find(function(n)
+    return lines[n] == wanted
+  end)
+  if not at then return false end
+  local win = t.window()
+  local below = 0
+  for _, l in ipairs({ unpack(lines, at + 1) }) do
+    local hidden = vim.fn.has('nvim-0.11') == 1 and l:match('^`+$')
+    below = hidden and below or below + 1
+  end
+  local bottom = vim.fn.win_screenpos(win)[1] + vim.api.nvim_win_get_height(win) - 1
+  return vim.fn.screenpos(win, at, #lines[at]).row + below == bottom
+]]
+
+local function wait_bottom(line)
+  H.wait('the end at the bottom', function()
+    return lua(at_bottom, line)
+  end)
+end
+
 local files = {
   ['cart.go'] = 'package cart\n',
   ['cart_test.go'] = 'package cart\n',
@@ -288,6 +315,34 @@ H.case('every <Plug> mapping works when the user maps a key to it', function()
   wait_seen('turn/completed', 1)
 end)
 
+--- Waits until the transcript contains a text.
+local function wait_text(text)
+  H.wait(text, function()
+    return lua(
+      [[
+        local t = package.loaded['agent_lsp.transcript']
+        local lines = t and vim.api.nvim_buf_get_lines(t.buffer(), 0, -1, false) or {}
+        return table.concat(lines, '\n'):find(..., 1, true) ~= nil
+      ]],
+      text
+    )
+  end)
+end
+
+H.case('a question in the panel names the unsaved buffers, also those changed later', function()
+  start(
+    { ['a.txt'] = 'one\n', ['b.txt'] = 'two\n' },
+    { H.call('bash', { command = 'touch made' }), { text = 'Done.' } },
+    { sandbox = 'off' }
+  )
+  keys(':edit a.txt<CR>Ounsaved<Esc>:edit b.txt<CR>:AgentPrompt go<CR>')
+  wait_text('saves 1 unsaved buffer: a.txt')
+  keys('onew<Esc>')
+  wait_text('saves 2 unsaved buffers: a.txt, b.txt')
+  keys(':write<CR>')
+  wait_text('saves 1 unsaved buffer: a.txt')
+end)
+
 H.case('a decided hunk leaves nothing on the screen', function()
   local list = {
     { old_string = 'two\n', new_string = 'two\nand a half\n' },
@@ -320,16 +375,32 @@ H.case('the end of a long answer is at the bottom even if some lines are conceal
   start(files, { { text = ('```lua\nlocal x = 1\n```\n\n'):rep(30) .. 'The end.', chunks = 9 } })
   keys(':edit cart.go<CR>:AgentPrompt go<CR>')
   wait_seen('turn/completed', 1)
-  H.wait('the end at the bottom', function()
-    return lua([[
-      vim.cmd.redraw()
-      local t = require('agent_lsp.transcript')
-      local last = vim.api.nvim_buf_line_count(t.buf)
-      local text = vim.api.nvim_buf_get_lines(t.buf, last - 3, last, false)
-      local bottom = vim.fn.win_screenpos(t.window())[1] + vim.api.nvim_win_get_height(t.window()) - 1
-      return vim.list_contains(text, 'The end.') and vim.fn.screenpos(t.window(), last, 1).row == bottom
-    ]])
-  end)
+  wait_bottom('The end.')
+end)
+
+H.case('the end of the transcript is at the bottom after the summary has become shorter', function()
+  local list = {
+    { old_string = 'two\n', new_string = 'TWO\n' },
+    { old_string = 'ten\n', new_string = 'TEN\n' },
+  }
+  start({ ['ten.txt'] = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n' }, {
+    -- The text makes the transcript longer than its window.
+    H.call('edit', { path = 'ten.txt', edits = list }, { text = ('Line.\n\n'):rep(20) }),
+    { text = 'Done.' },
+  })
+  keys(':edit ten.txt<CR>:AgentPrompt go<CR>')
+  wait_hunks(2)
+  wait_bottom('    These keys work in this window.')
+  keys(':AgentAccept!<CR>')
+  wait_seen('turn/completed', 1)
+  wait_bottom(' A keep all  U undo all  R review ')
+  -- The end does not move when text was drawn that does not stream.
+  lua([[
+    local t = require('agent_lsp.transcript')
+    t.note('one more')
+    t.flush()
+  ]])
+  H.equal(lua(at_bottom, ' A keep all  U undo all  R review '), true)
 end)
 
 H.case('a long message causes no hit-enter prompt, and the log has its full text', function()

@@ -95,6 +95,21 @@ H.case('settings are shown in words, the most important first', function()
   H.equal(settings({}, 30), 'Edits: ask first')
 end)
 
+H.case('before the first session, the line below the input shows the next settings', function()
+  local fixed = { permissions = { profile = 'readOnly' } }
+  H.start({ settings = fixed, script = { { text = 'Hello.' } } })
+  require('agent_lsp.config').store({ editPolicy = 'auto' })
+  vim.cmd('AgentToggle')
+  local win = require('agent_lsp.layout').input()
+  local function line()
+    return vim.api.nvim_eval_statusline(vim.wo[win].statusline, { winid = win }).str
+  end
+  H.matches(line(), '^ Edits: apply  Commands: read%-only')
+  vim.cmd('AgentPrompt hello')
+  H.turn()
+  H.matches(line(), '^ Edits: apply  Commands: read%-only')
+end)
+
 H.case('the time of a call is shown, but not the time that the user takes to decide', function()
   local function title(data)
     local item = { data = data, text = '', depth = 0, done = true }

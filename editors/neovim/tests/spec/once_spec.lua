@@ -63,6 +63,8 @@ H.case('sessions can be searched, show a message count and are hidden without an
   H.matches(table.concat(list('AgentSessions!', 2).items, '|'), '  hi  %(1 message%)')
   local found = list('AgentSessions apples', 3)
   H.equal({ #found.items, found.text }, { 1, 'Session to resume' })
+  -- Only the answer of this session contains the word.
+  H.equal(#list('AgentSessions About', 4).items, 1)
   vim.cmd('AgentSessions rename pears')
   told('no sessions with pears')
 end)

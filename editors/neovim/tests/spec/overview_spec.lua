@@ -8,25 +8,34 @@ local go = 'package shop\n\nfunc Total() int {\n\ttotal := 0\n\treturn total\n}\
   .. 'func Free() bool {\n\treturn false\n}\n'
 local page = '# Prices\n\nAll prices are in cents.\n'
 
-local function two_files(settings)
+local code = {
+  path = 'cart.go',
+  edits = {
+    { old_string = '\ttotal := 0\n', new_string = '\ttotal := 100\n' },
+    { old_string = 'false', new_string = 'true' },
+  },
+}
+local prices = { path = 'docs/prices.md', old_string = 'cents', new_string = 'euros' }
+
+--- Runs a turn that changes two files, and waits until its three hunks are pending. Under the
+--- policy "ask", the turn waits for the user, so both files must be changed in one reply.
+local function two_files(policy)
+  local first, second = H.call('edit', code), H.call('edit', prices)
+  local script = { first, second, { text = 'Done.' } }
+  if policy == 'ask' then
+    local a, b = first.toolCalls, second.toolCalls
+    script = { { toolCalls = { a[1], b[1], a[2], b[2] } } }
+  end
   H.start({
     files = { ['cart.go'] = go, ['docs/prices.md'] = page },
-    settings = settings or { editPolicy = 'collect' },
-    script = {
-      H.call('edit', {
-        path = 'cart.go',
-        edits = {
-          { old_string = '\ttotal := 0\n', new_string = '\ttotal := 100\n' },
-          { old_string = 'false', new_string = 'true' },
-        },
-      }),
-      H.call('edit', { path = 'docs/prices.md', old_string = 'cents', new_string = 'euros' }),
-      { text = 'Done.' },
-    },
+    settings = { editPolicy = policy or 'collect' },
+    script = script,
   })
   H.edit('cart.go')
   vim.cmd('AgentPrompt go')
-  H.turn()
+  if policy ~= 'ask' then
+    H.turn()
+  end
   H.hunks(3)
 end
 
@@ -67,11 +76,11 @@ H.case('the review begins with a list of files; Enter goes to the first hunk of 
 end)
 
 H.case('under every policy hunks are shown with context lines, and no line twice', function()
-  for _, policy in ipairs({ 'collect', 'review' }) do
-    two_files({ editPolicy = policy })
+  for _, policy in ipairs({ 'ask', 'collect', 'review' }) do
+    two_files(policy)
     vim.cmd('AgentReview')
     local first = row_of('cart.go, 2 hunks')
-    H.equal(vim.list_slice(H.lines(), first, first + 17), {
+    H.equal(vim.list_slice(H.lines(), first, first + 14), {
       'cart.go, 2 hunks',
       '@@ line 4',
       ' package shop',
@@ -87,11 +96,15 @@ H.case('under every policy hunks are shown with context lines, and no line twice
       '-\treturn false',
       '+\treturn true',
       ' }',
-      '',
-      'docs/prices.md, 1 hunk',
-      '@@ line 3',
     }, policy)
-    H.equal(row_of(' # Prices') > 0, true, 'of a file that is in no buffer')
+    first = row_of('docs/prices.md, 1 hunk') -- of a file that is in no buffer
+    H.equal(vim.list_slice(H.lines(), first + 1, first + 5), {
+      '@@ line 3',
+      ' # Prices',
+      ' ',
+      '-All prices are in cents.',
+      '+All prices are in euros.',
+    }, policy)
   end
 end)
 

@@ -317,7 +317,10 @@ H.case('a pending change shows its keys, and <CR> on it goes to the change', fun
   H.wait('the hint', function()
     return H.panel_text():find('1 change in 1 file, +1 -1', 1, true)
   end)
-  H.matches(H.panel_text(), 'gla accepts, glr rejects')
+  H.matches(
+    H.panel_text(),
+    'There, gla accepts, glr rejects.\n.*    These keys work in this window%.'
+  )
   vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
   vim.cmd('normal! G')
   vim.api.nvim_feedkeys(vim.keycode('<CR>'), 'xt', false)

@@ -138,6 +138,24 @@ H.case('other text sent while a permission waits opens a choice of what to do wi
   H.equal(input_text(), '')
 end)
 
+H.case('the choice "Steer" refuses the permission and sends the text as a message', function()
+  H.start({
+    script = {
+      H.call('bash', { command = 'touch made' }),
+      { expect = { lastUser = 'look at the tests' }, text = 'Then not.' },
+    },
+    settings = { sandbox = 'off' },
+  })
+  vim.cmd('AgentPrompt go')
+  request()
+  H.choose('^Steer$')
+  enter('look at the tests')
+  H.equal(H.turn().status, 'completed')
+  H.equal(#H.asked, 1)
+  H.equal(vim.fn.filereadable(H.dir .. '/made'), 0)
+  H.equal(input_text(), '')
+end)
+
 H.case('text begun before a question arrives is not an answer to the question', function()
   H.start({
     script = {

@@ -32,7 +32,7 @@ H.case('the last turn can be undone and redone, also in a buffer', function()
     return #H.notices == 2
   end)
   H.matches(H.notices[1].text, '1 file restored')
-  H.matches(H.notices[2].text, '1 file changed back')
+  H.matches(H.notices[2].text, '1 file brought back')
   vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'one' }) -- the user undid the change manually
   vim.cmd('silent write')
   H.notices = {}
@@ -77,13 +77,25 @@ H.case('a checkpoint is chosen and restored', function()
   H.wait('the restore', function()
     return H.read(H.dir .. '/a.txt') == 'one\n'
   end)
-  H.matches(H.asked[1].items[1], 'a.txt  %+1 %-1  before: second$')
+  H.matches(H.asked[1].items[1], '^today %d+:%d+ +a.txt  %+1 %-1  before: second$')
   H.matches(H.asked[1].items[2], 'before: first, with .*…$')
   vim.cmd('AgentCheckpoints')
   H.wait('the choice', function()
     return H.asked[2]
   end)
-  H.matches(H.asked[2].items[1], 'before: a restore$')
+  H.matches(H.asked[2].items[1], 'before: files were restored$')
+  vim.cmd('AgentUndo')
+  H.wait('the undo', function()
+    return H.read(H.dir .. '/a.txt') == 'three\n'
+  end)
+  vim.cmd('AgentCheckpoints')
+  H.wait('the choice', function()
+    return H.asked[3]
+  end)
+  H.matches(H.asked[3].items[1], 'before: files were brought back$')
+  for _, item in ipairs(H.asked[3].items) do
+    H.equal(vim.api.nvim_strwidth(item) <= vim.o.columns - 4, true, item)
+  end
 end)
 
 H.case('files and conversation can be restored to their state before a prompt', function()
@@ -178,7 +190,7 @@ H.case('the undo of a restore of both brings back the files and the conversation
   H.turn(2)
   shows({ 'second', 'Changed.' })
   restore_both(1)
-  local restored, back = 'conversation restored: a.txt', 'conversation changed back: a.txt'
+  local restored, back = 'conversation restored: a.txt', 'conversation brought back: a.txt'
   shows({ 'Hello.', restored }, { 'Changed.' })
   H.equal(H.read(H.dir .. '/a.txt'), 'one\n')
   press_at(restored, 'u')
@@ -213,9 +225,9 @@ H.case('a restore of the conversation that changes no file can be undone', funct
   restore_conversation()
   shows({ 'Hello.', '1 file restored: a.txt', 'conversation restored' }, { 'Changed.' })
   vim.cmd('AgentUndo')
-  shows({ 'Changed.', '1 file restored: a.txt', 'conversation restored', 'conversation changed' })
+  shows({ 'Changed.', '1 file restored: a.txt', 'conversation restored', 'conversation brought' })
   H.equal(H.read(H.dir .. '/a.txt'), 'one\n')
-  local both = { '1 file restored: a.txt', 'conversation restored', 'conversation changed back' }
+  local both = { '1 file restored: a.txt', 'conversation restored', 'conversation brought back' }
   H.again({ settings = auto, script = {} })
   H.choose('first')
   vim.cmd('AgentSessions')
@@ -225,7 +237,7 @@ H.case('a restore of the conversation that changes no file can be undone', funct
   vim.cmd('AgentUndo')
   shows({ 'Hello.', 'Changed.', unpack(both) })
   press_at('1 file restored', 'u')
-  shows({ '1 file changed back: a.txt' })
+  shows({ '1 file brought back: a.txt' })
   H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
 end)
 
@@ -235,7 +247,25 @@ H.case('after a new prompt, the undo does not remove it with an earlier conversa
   vim.cmd('AgentPrompt third')
   H.turn(3)
   vim.cmd('AgentUndo')
-  shows({ 'Hello.', 'third', 'Again.', '1 file changed back: a.txt' }, { 'Changed.' })
+  shows({ 'Hello.', 'third', 'Again.', '1 file brought back: a.txt' }, { 'Changed.' })
+  H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
+end)
+
+H.case('a session that was restored to before its only prompt is listed', function()
+  local script = { edit_a('one', 'two'), { text = 'Done.' } }
+  H.start({ files = { ['a.txt'] = 'one\n' }, settings = auto, script = script })
+  vim.cmd('AgentPrompt change it')
+  H.turn()
+  shows({ 'Done.' })
+  restore_both(1)
+  local restored = '1 file and the conversation restored: a.txt'
+  shows({ restored }, { 'Done.' })
+  H.again({ settings = auto, script = {} })
+  H.choose('change it  %(0 messages%)')
+  vim.cmd('AgentSessions')
+  shows({ restored }, { 'Done.' })
+  press_at('conversation restored', 'u')
+  shows({ 'change it', 'Done.', 'conversation brought back: a.txt' })
   H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
 end)
 
@@ -259,7 +289,7 @@ H.case('a restore adds an entry to the transcript, with a key that undoes it', f
   vim.fn.search('1 file restored')
   vim.api.nvim_feedkeys('u', 'xt', false)
   H.wait('the entry of the undo', function()
-    return H.panel_text():find('↶ `1 file changed back: a.txt`', 1, true)
+    return H.panel_text():find('↶ `1 file brought back: a.txt`', 1, true)
   end)
   H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
   vim.cmd('AgentUndo')

@@ -92,6 +92,24 @@ H.case(
   end
 )
 
+H.case('old lines have a background, and the new lines are below them', function()
+  edits({ 'two\n', 'TWO\n', 'nine\n', '' })
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(2)
+  local old, new = {}, {}
+  for _, m in ipairs(namespace_marks()) do
+    if m[4].hl_group == 'AgentLspDelete' then
+      table.insert(old, { m[2], m[4].end_row, m[4].hl_eol })
+    end
+    for _, line in ipairs(m[4].virt_lines or {}) do
+      table.insert(new, { m[2], line[1][1], line[1][2], m[4].virt_lines_above or false })
+    end
+  end
+  H.equal(old, { { 1, 2, true }, { 8, 9, true } })
+  H.equal(new, { { 1, 'TWO', 'AgentLspAdd', false } })
+end)
+
 H.case('one decision is one undo step, and undo and redo work across an accept', function()
   edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
   local buf = H.edit('a.txt')

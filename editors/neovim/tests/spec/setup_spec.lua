@@ -31,6 +31,7 @@ local function serve(models)
   })
   local words =
     'data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}\n\n'
+  words = words .. 'data: {"choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":100}}\n\n'
   server:listen(16, function()
     local sock, data = vim.uv.new_tcp(), ''
     server:accept(sock)
@@ -102,6 +103,7 @@ H.case('the empty panel says that no provider is configured, and S opens the set
   H.matches(H.panel_text(), 'D  try the demo, which needs no key')
   vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
   vim.api.nvim_feedkeys('S', 'xt', false)
+  H.equal(#H.asked[1].items, 10)
   local titles = table.concat(H.asked[1].items, '|')
   H.matches(
     titles,
@@ -231,6 +233,9 @@ H.case('a local model has no price, and other models show dollars', function()
   H.equal(H.turn().status, 'completed')
   local panel = require('agent_lsp.panel')
   local win = require('agent_lsp.transcript').window()
+  H.wait('the usage', function()
+    return panel.state.usage and panel.state.usage.output == 100
+  end)
   H.equal(vim.wo[win].winbar:find('$', 1, true), nil)
   panel.state.usage = { cost = 0.0132, costEstimated = true }
   panel.winbar()
@@ -265,6 +270,11 @@ H.case(
     local figures = '  %(%d+k tokens, %$[%d.]+ in and %$[%d.]+ out per million tokens, '
     H.matches(items[1], '^  gpt%-5' .. figures)
     H.matches(items[2], '^● gpt%-4o' .. figures)
+    vim.cmd('AgentPrompt hello')
+    H.equal(H.turn().status, 'completed')
+    H.wait('the cost', function()
+      return vim.wo[require('agent_lsp.transcript').window()].winbar:find('#%$0%.0%d%d%d ')
+    end)
     vim.env.HTTP_PROXY = nil
   end
 )

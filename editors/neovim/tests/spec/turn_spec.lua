@@ -32,10 +32,21 @@ H.case('a prompt streams its answer into the panel', function()
   H.equal(vim.api.nvim_get_current_win(), win, 'the focus moved')
 end)
 
+H.case('text appears in the panel while the answer still streams', function()
+  H.start({ script = { { text = 'The first half.', stall = true } } })
+  vim.cmd('AgentPrompt go')
+  H.wait('the text', function()
+    return H.panel_text():find('The first half.', 1, true)
+  end)
+  H.equal(H.all('turn/completed'), {})
+  vim.cmd('AgentAbort')
+  H.equal(H.turn().status, 'aborted')
+end)
+
 H.case('a prompt carries the document and the selection', function()
   H.start({
     files = { ['a.txt'] = 'one\ntwo\nthree\n' },
-    script = { { expect = { lastUser = 'a\\.txt' }, text = 'I see it.' } },
+    script = { { expect = { lastUser = '(?s)a\\.txt.*two.*three' }, text = 'I see it.' } },
   })
   H.edit('a.txt')
   vim.cmd('2,3AgentPrompt explain')
@@ -150,15 +161,15 @@ H.case('a steer ends a pending review and reaches the model', function()
   H.equal(H.lines(), { 'one' })
 end)
 
-H.case('<CR> in the input asks before it rejects undecided changes', function()
-  H.start({
-    files = { ['a.txt'] = 'one\n' },
-    script = {
-      H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }),
-      { text = 'Done.' },
-      { expect = { lastUser = 'why' }, text = 'Because.' },
-    },
-  })
+local function press(keys)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), 'xt', false)
+end
+
+--- Starts a turn whose edit waits for a decision, and moves the focus to the input. After the edit,
+--- the model plays the other replies.
+local function write_during_review(...)
+  local edit = H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' })
+  H.start({ files = { ['a.txt'] = 'one\n' }, script = { edit, ... } })
   H.edit('a.txt')
   vim.cmd('AgentPrompt go')
   H.hunks(1)
@@ -167,9 +178,12 @@ H.case('<CR> in the input asks before it rejects undecided changes', function()
     return panel.state.status == 'awaiting'
   end)
   panel.focus_input()
-  local function press(keys)
-    vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), 'xt', false)
-  end
+  return panel
+end
+
+H.case('<CR> in the input asks before it rejects undecided changes', function()
+  local because = { expect = { lastUser = 'why' }, text = 'Because.' }
+  local panel = write_during_review({ text = 'Done.' }, because)
   H.choose('Keep typing')
   press('iwhy<CR><Esc>')
   H.equal(
@@ -187,6 +201,29 @@ H.case('<CR> in the input asks before it rejects undecided changes', function()
   vim.cmd('AgentAccept!')
   H.equal(H.turn(2).status, 'completed', 'the queued message')
   H.equal(H.lines(vim.fn.bufnr('a.txt')), { 'ONE' })
+end)
+
+H.case('a text that is sent now rejects the undecided changes', function()
+  write_during_review({ expect = { lastUser = 'leave it' }, text = 'Left.' })
+  H.choose('^Send now and reject 1 change$')
+  press('ileave it<CR><Esc>')
+  H.equal(H.turn().status, 'completed')
+  H.equal(#H.asked, 1)
+  H.hunks(0)
+  H.equal(H.lines(vim.fn.bufnr('a.txt')), { 'one' })
+end)
+
+H.case('Alt-Enter in the input queues the text for the end of the turn', function()
+  local second = { expect = { lastUser = 'the second prompt' }, text = 'Second.' }
+  local panel = write_during_review({ text = 'First.' }, second)
+  press('ithe second prompt<M-CR><Esc>')
+  H.wait('the queue', function()
+    return #panel.state.queue == 1
+  end)
+  H.equal(H.asked, {})
+  H.hunks(1)
+  vim.cmd('AgentAccept!')
+  H.equal(H.turn(2).status, 'completed')
 end)
 
 H.case('a queued prompt starts the next turn', function()

@@ -86,6 +86,13 @@ H.case('a dismissed question starts nothing, and the next command asks again', f
   vim.env.HOME = home
 end)
 
+H.case(':checkhealth says that the current folder is the home folder', function()
+  start()
+  vim.cmd('checkhealth agent_lsp')
+  H.matches(table.concat(H.lines(), '\n'), 'your home folder')
+  vim.env.HOME = home
+end)
+
 H.case('a project in the home folder needs no question, but the folders above it do', function()
   local wide = require('agent_lsp.wide')
   vim.env.HOME = '/some/where'
