@@ -57,15 +57,7 @@ end
 
 --- Returns a title, cut to the given number of columns, for a window bar.
 local function fit(text, columns)
-  text = render.line(text)
-  if vim.api.nvim_strwidth(text) > columns then
-    text = vim.fn.strcharpart(text, 0, math.max(0, columns - 1))
-    while vim.api.nvim_strwidth(text) >= columns and text ~= '' do
-      text = vim.fn.strcharpart(text, 0, vim.fn.strchars(text) - 1)
-    end
-    text = text .. '…'
-  end
-  return (text:gsub('%%', '%%%%'))
+  return (render.cut(render.line(text), columns):gsub('%%', '%%%%'))
 end
 
 --- Returns the used share of the context as text for the status line.

@@ -55,10 +55,16 @@ local function in_panel(text)
   end
 end
 
+--- Reports whether a message is too long for the line below the windows.
+local function is_too_long(text)
+  return text:find('\n') ~= nil or vim.api.nvim_strwidth(text) > vim.v.echospace
+end
+
 --- Shows a message to the user. Errors are also written to the log and the panel.
 ---@param text string
 ---@param level? integer vim.log.levels
-function M.tell(text, level)
+---@param short? string the text if the message is shown below the windows and does not fit there
+function M.tell(text, level, short)
   level = level or vim.log.levels.INFO
   if level >= vim.log.levels.WARN then
     M.error(text)
@@ -73,7 +79,10 @@ function M.tell(text, level)
       -- "Press ENTER" prompt.
       vim.cmd.redraw()
     end
-    if writes_below() and (text:find('\n') or vim.api.nvim_strwidth(text) > vim.v.echospace) then
+    if writes_below() and short and is_too_long(text) then
+      text = 'agent-lsp: ' .. short
+    end
+    if writes_below() and is_too_long(text) then
       return tell_short(text, level)
     end
     vim.notify(text, level)

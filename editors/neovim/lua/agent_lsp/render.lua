@@ -66,6 +66,20 @@ function M.line(text)
   return M.lines(text)[1]
 end
 
+--- Cuts a line to a number of columns.
+---@param text string
+---@param columns integer
+function M.cut(text, columns)
+  if vim.api.nvim_strwidth(text) <= columns then
+    return text
+  end
+  text = vim.fn.strcharpart(text, 0, math.max(0, columns - 1))
+  while vim.api.nvim_strwidth(text) >= columns and text ~= '' do
+    text = vim.fn.strcharpart(text, 0, vim.fn.strchars(text) - 1)
+  end
+  return text .. '…'
+end
+
 --- Returns the text of a prompt, which is a string or a list of content blocks. If the prompt has
 --- no text, it returns a description of its content.
 ---@param prompt string|agent_lsp.ContentBlock[]

@@ -148,7 +148,7 @@ function M.restore(id, at, kind, scope, prompt)
     local text = describe(#res.changes, kind, scope)
     local to = prompt and (' to the state before "%s"'):format(prompt) or ''
     local undo = prompt and ':AgentUndo undoes this' or 'use :AgentUndo again to undo this'
-    log.tell(text .. to .. left .. '; ' .. undo)
+    log.tell(text .. to .. left .. '; ' .. undo, nil, text .. left .. '; ' .. undo)
     show(res, text, scope, at)
   end, at)
 end
@@ -204,7 +204,7 @@ end
 --- Says before which restore a checkpoint was created.
 local function before_restore(c)
   local undo = undos[c.checkpointId]
-  return 'files were ' .. (undo and undo.kind == 'undo' and 'brought back' or 'restored')
+  return undo and undo.kind == 'undo' and 'a redo' or 'an undo'
 end
 
 --- Returns a checkpoint's time, prompt, files and line counts.

@@ -228,7 +228,7 @@ local function tell_next(buf)
   if #uris > 0 and not (overview and overview.is(buf)) then
     local key = require('agent_lsp.keys').of(buf, 'next') or ':AgentReview'
     local path = vim.fn.fnamemodify(vim.uri_to_fname(uris[1]), ':.')
-    log.tell(('no more hunks in this file; use %s to continue in %s'):format(key, path))
+    log.tell(('no more hunks here; %s continues in %s'):format(key, path))
   end
 end
 

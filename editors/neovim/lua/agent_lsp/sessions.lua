@@ -72,7 +72,8 @@ function actions.export(s, at)
   )
 end
 
---- Returns a session's list entry: its time, title, number of messages and state.
+--- Returns a session's list entry: its time, title, number of messages and state. The title is cut
+--- if the entry would not fit into one line of a numbered list.
 ---@param s agent_lsp.Session
 ---@param current string?
 function M.entry(s, current)
@@ -80,7 +81,9 @@ function M.entry(s, current)
   local size = ('%d %s'):format(s.messages, s.messages == 1 and 'message' or 'messages')
   local note = s.status ~= 'idle' and ('  [%s]'):format(labels.status[s.status]) or ''
   note = note .. (s.sessionId == current and '  (this one)' or '')
-  return ('%s  %s  (%s)%s'):format(render.day(s.updatedAt), title, size, note)
+  local day = render.day(s.updatedAt)
+  local room = vim.o.columns - vim.api.nvim_strwidth(('10: %s    (%s)%s '):format(day, size, note))
+  return ('%s  %s  (%s)%s'):format(day, render.cut(title, math.max(20, room)), size, note)
 end
 
 --- Reports whether a session is listed by default. Sessions from `agent-lsp run` are omitted, and

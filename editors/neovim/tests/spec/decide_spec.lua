@@ -227,7 +227,7 @@ H.case('after the last hunk of a file a notice says where the next hunk is', fun
   })
   local function says_next()
     return vim.iter(H.notices):any(function(n)
-      return n.text == 'agent-lsp: no more hunks in this file; use ]h to continue in b.txt'
+      return n.text == 'agent-lsp: no more hunks here; ]h continues in b.txt'
     end)
   end
   H.edit('a.txt')

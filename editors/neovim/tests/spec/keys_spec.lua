@@ -412,6 +412,12 @@ H.case('a long message causes no hit-enter prompt, and the log has its full text
       'agent%-lsp: long .*lon.* … :AgentLog$'
     )
   end)
+  lua([[require('agent_lsp.log').tell(..., nil, 'the short version')]], long)
+  H.wait('the short version', function()
+    return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find(
+      'agent%-lsp: the short version$'
+    )
+  end)
   keys(':AgentLog<CR>')
   H.wait('the whole', function()
     return lua([[return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')]]):find(

@@ -69,6 +69,15 @@ H.case('sessions can be searched, show a message count and are hidden without an
   told('no sessions with pears')
 end)
 
+H.case('an entry of the list of sessions fits into one line', function()
+  local day = os.date('!%Y-%m-%dT%H:%M:%SZ')
+  local session = { sessionId = 's', title = ('word '):rep(40), messages = 12, status = 'idle' }
+  session.updatedAt = day
+  local entry = require('agent_lsp.sessions').entry(session, 's')
+  H.equal(vim.api.nvim_strwidth(entry) <= vim.o.columns - 5, true, entry)
+  H.matches(entry, 'word ?…  %(12 messages%)  %(this one%)$')
+end)
+
 H.case('a folded thought shows its first words', function()
   local words = require('agent_lsp.folds').first_words
   H.equal(words('**Total** adds each price', 40), 'Total adds each price')

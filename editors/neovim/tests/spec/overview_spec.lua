@@ -68,7 +68,7 @@ H.case('the review begins with a list of files; Enter goes to the first hunk of 
   H.equal(require('agent_lsp.review').at_cursor().hunk.newText, 'All prices are in euros.\n')
   H.settle()
   for _, n in ipairs(H.notices) do
-    H.equal(n.text:find('no more hunks in this file', 1, true), nil, 'said in the review')
+    H.equal(n.text:find('no more hunks here', 1, true), nil, 'said in the review')
   end
   press('a')
   H.hunks(2)

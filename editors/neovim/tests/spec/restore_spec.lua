@@ -83,7 +83,7 @@ H.case('a checkpoint is chosen and restored', function()
   H.wait('the choice', function()
     return H.asked[2]
   end)
-  H.matches(H.asked[2].items[1], 'before: files were restored$')
+  H.matches(H.asked[2].items[1], 'before: an undo$')
   vim.cmd('AgentUndo')
   H.wait('the undo', function()
     return H.read(H.dir .. '/a.txt') == 'three\n'
@@ -92,7 +92,7 @@ H.case('a checkpoint is chosen and restored', function()
   H.wait('the choice', function()
     return H.asked[3]
   end)
-  H.matches(H.asked[3].items[1], 'before: files were brought back$')
+  H.matches(H.asked[3].items[1], 'before: a redo$')
   for _, item in ipairs(H.asked[3].items) do
     H.equal(vim.api.nvim_strwidth(item) <= vim.o.columns - 4, true, item)
   end
