@@ -184,8 +184,19 @@ end
 --- plugin draws hunks itself.
 local function ignore() end
 
+--- Shows a message that belongs to no session. Neovim's own handler would show it in full, and a
+--- long message causes the "Press ENTER" prompt.
+local function show_message(_, params)
+  local types, levels = vim.lsp.protocol.MessageType, vim.log.levels
+  local level = ({ [types.Error] = levels.ERROR, [types.Warning] = levels.WARN })[params.type]
+  log.tell((params.message:gsub('^agent%-lsp: ', '')), level)
+end
+
 local function handlers()
-  local out = { ['textDocument/publishDiagnostics'] = ignore }
+  local out = {
+    ['textDocument/publishDiagnostics'] = ignore,
+    ['window/showMessage'] = show_message,
+  }
   for _, method in ipairs(notifications) do
     local name = method:sub(#'agent/' + 1)
     out[method] = function(_, params, ctx)

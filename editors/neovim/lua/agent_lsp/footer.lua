@@ -51,7 +51,7 @@ local function add_changes(state, add, lines, marks)
     add(('    There, %s accepts, %s rejects.'):format(deciding()), 'AgentLspMeta')
   end
   if s and s.kind == 'proposed' and policy.is_offered(transcript.session, state.status) then
-    add(' P  apply edits at once, decide later', 'AgentLspMeta', 2)
+    add(' P  apply edits, keep or undo later', 'AgentLspMeta', 2)
   end
   if s and s.kind ~= 'done' then
     add('    ' .. permission.where[1], 'AgentLspMeta')

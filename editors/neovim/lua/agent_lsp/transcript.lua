@@ -230,9 +230,9 @@ local function settle()
   end, 6 * frame)
 end
 
---- Scrolls windows to the end after their text was drawn. Lines that conceal hides need no room, but
---- conceal is off while text is drawn. While text streams, this function waits for a pause, because
---- Neovim parses the text to find these lines.
+--- Scrolls windows to the end after their text was drawn. Lines that conceal hides need no room,
+--- but conceal is off while text is drawn. While text streams, this function waits for a pause,
+--- because Neovim parses the text to find these lines.
 ---@param windows integer[]
 ---@param streams boolean
 local function follow_hidden(windows, streams)

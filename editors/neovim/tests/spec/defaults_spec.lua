@@ -45,7 +45,7 @@ H.case(
     vim.cmd('AgentPrompt go')
     H.hunks(1)
     H.wait('the offer', function()
-      return footer():find('P  apply edits at once, decide later', 1, true)
+      return footer():find('P  apply edits, keep or undo later', 1, true)
     end)
     H.choose('^Apply edits; keep', 'Make this my default')
     vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())

@@ -84,8 +84,8 @@ local function wait_seen(name, n)
   end)
 end
 
---- Reports whether the given line is among the last lines of the transcript, and the transcript ends
---- at the bottom of its window. A fence below the line needs no room from Neovim 0.11 on.
+--- Reports whether the given line is among the last lines of the transcript, and the transcript
+--- ends at the bottom of its window. A fence below the line needs no room from Neovim 0.11 on.
 local at_bottom = [[
   local wanted = ...
   vim.cmd.redraw()
@@ -424,6 +424,25 @@ H.case('a long message causes no hit-enter prompt, and the log has its full text
       long .. '\nsecond line',
       1,
       true
+    )
+  end)
+end)
+
+H.case('a long message from the daemon causes no hit-enter prompt', function()
+  start(files, { { text = 'Hello.' } })
+  keys(':edit cart.go<CR>:AgentPrompt go<CR>')
+  wait_seen('turn/completed', 1)
+  lua(
+    [[
+      local settings = { agentLsp = { [...] = true } }
+      local c = vim.lsp.get_clients({ name = 'agent_lsp' })[1]
+      require('agent_lsp.lsp').notify(c, 'workspace/didChangeConfiguration', { settings = settings })
+    ]],
+    ('unknown'):rep(20)
+  )
+  H.wait('the message', function()
+    return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find(
+      'agent%-lsp: editor settings: unknown.* … :AgentLog'
     )
   end)
 end)
