@@ -144,7 +144,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	get := d.settings.current
 	d.processes = &processRunner{
 		env: o.env, root: d.folders.root, roots: d.rootPaths,
-		config: get, runner: runner, redact: d.redact,
+		config: get, runner: runner, redact: d.redact, workspaces: d.settings.claimsKeyCommand,
 	}
 	keys := login.Open(d.folders.sessions, func(name string) string { return Lookup(o.env, name) })
 	resolver := &config.Resolver{

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
 // folders contains the paths of one connection's folders. They do not change after the core is
@@ -17,6 +19,27 @@ type folders struct {
 	// own is the state directory for this run only, which is deleted when the run ends. It is "" if
 	// the configured state directory is writable.
 	own string
+}
+
+// ownFiles returns agent-lsp's own files. The folder of the user's settings also contains agents
+// and commands. A settings file elsewhere may be in a folder with other files.
+func (d *daemon) ownFiles() policy.OwnFiles {
+	settings := []string{absolute(UserFile(d.processes.env))}
+	if dir := filepath.Dir(settings[0]); filepath.Base(dir) == "agent-lsp" {
+		settings = append(settings, dir)
+	}
+	return policy.OwnFiles{
+		Data:     []string{absolute(d.folders.state), absolute(d.folders.sessions)},
+		Settings: settings,
+	}
+}
+
+// absolute returns the path that a relative path has now.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // file returns the path of a file or folder in the state directory.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"path/filepath"
+	"os"
 	"slices"
 	"strings"
 
@@ -105,7 +105,8 @@ func NewProbe(env []string) (*Probe, error) {
 		return nil, err
 	}
 	p := &Probe{runner: runner, redact: NewRedactor(env)}
-	commands := &processRunner{env: env, runner: runner, redact: p.redact}
+	cwd, _ := os.Getwd() // without it, only the relative entries of PATH are removed
+	commands := &processRunner{env: env, root: cwd, runner: runner, redact: p.redact}
 	resolver := &config.Resolver{
 		Env: config.Lookup(env), Run: commands.runKeyCommand,
 		Stored: storedKeys(Logins(env), p.redact),
@@ -180,12 +181,11 @@ func (p *Probe) Close() {
 	p.runner.Close()
 }
 
-// CleanPath removes entries in the folders of a workspace from the PATH of this process, so that
-// agent-lsp finds neither its shell nor bubblewrap in the workspace. If the workspace is the root
-// of the file system, every program is in it, so its entries stay.
-func CleanPath(roots ...string) {
-	inner := slices.DeleteFunc(slices.Clone(roots), func(r string) bool {
-		return filepath.Dir(r) == r
-	})
-	policy.Environment{Roots: inner}.CleanPath()
+// Outside returns an environment whose PATH contains no entries in the folders of a workspace.
+func Outside(env []string, roots ...string) []string {
+	return policy.Environment{Own: env, Roots: roots}.All()
 }
+
+// CleanPath removes entries in the folders of a workspace from the PATH of this process, so that
+// agent-lsp finds neither its shell nor bubblewrap in the workspace.
+func CleanPath(roots ...string) { policy.Environment{Roots: roots}.CleanPath() }

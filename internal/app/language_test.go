@@ -13,6 +13,7 @@ func TestServersAreOffline(t *testing.T) {
 	for _, c := range []struct{ server, name, value, own string }{
 		{"gopls", "GOPROXY", "off", ""},
 		{"gopls", "GOPROXY", "https://p.example", "https://p.example"},
+		{"gopls", "GONOPROXY", "none", ""},
 		{"rust-analyzer", "CARGO_NET_OFFLINE", "true", ""},
 		{"rust-analyzer", "CARGO_NET_OFFLINE", "false", "false"},
 	} {

@@ -199,6 +199,7 @@ func (d *daemon) languagePlan(readable []string) (*sandbox.Plan, error) {
 	}
 	// The problems are dropped here, because configurePolicy reports them.
 	s, _ := policySettings(d.settings.config(), d.rootPaths())
+	s.Own = d.ownFiles()
 	own := policy.Folders{Tmp: tmp, Layer: layer, Lock: d.shared.scratch.Lock()}
 	return d.policy.ServerPlan(s, own, readable)
 }

@@ -129,6 +129,22 @@ func (l *localServers) agreed(e *config.Endpoint) error {
 	return notCalled(s.withheld())
 }
 
+// find finds the provider of a reference. The user must agree before prompts go to a local server
+// that they did not choose, as for a server that was found by probing.
+func (p *providers) find(
+	ctx context.Context,
+	c *config.Config,
+	r config.Reference,
+) (*config.Endpoint, error) {
+	e, err := p.resolved(ctx, c, r)
+	if err != nil || p.script != nil || !c.Doubtful(r.Provider) {
+		return e, err
+	}
+	doubtful := *e
+	doubtful.Probed = true
+	return &doubtful, nil
+}
+
 // mayPrompt returns an error if prompts and other text may not be sent to an endpoint. Only a
 // server that was found by probing needs the user's consent.
 func (p *providers) mayPrompt(e *config.Endpoint) error {
@@ -160,16 +176,23 @@ func (s foundServer) question(r tool.ApprovalRequest) policy.TrustQuestion {
 			Kind: tool.SubjectNetwork, Title: "Send prompts to " + s.name() + "?",
 			Name: hostOf(s.endpoint.BaseURL),
 		},
-		Reason: "no provider is configured, and this server was found on its usual port; " +
-			"it is not known which program listens there, so you are asked again after a restart",
+		Reason: s.origin() + "; it is not known which program listens there, so you are asked " +
+			"again after a restart",
 		Allow: "Allow: send prompts to it", Reject: "Reject: do not use it",
 	}
 	if len(s.owners) > 0 {
-		q.Reason = "no provider is configured, and this server was found on its usual port; " +
-			"the answer is remembered for the program that listens there: " +
+		q.Reason = s.origin() + "; the answer is remembered for the program that listens there: " +
 			visible.Text(strings.Join(s.owners, ", "))
 	}
 	return q
+}
+
+// origin explains why the server would get prompts.
+func (s foundServer) origin() string {
+	if s.endpoint.ID != "" {
+		return "your own settings do not name this server, but the workspace or the model does"
+	}
+	return "no provider is configured, and this server was found on its usual port"
 }
 
 // withheld returns the error for a server that the user has refused or has not been asked about.

@@ -190,3 +190,37 @@ func TestListeners(t *testing.T) {
 		}
 	}
 }
+
+// A workspace cannot choose a program of this machine that gets the prompts, and neither can a
+// model that starts a sub-agent. The user's own settings can.
+func TestAWorkspaceChoosesNoLocalServer(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, config.WorkspaceName),
+		[]byte(`{"model": "vllm/m", "titleModel": "ollama/m"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := probedProviders(t, "")
+	of := config.Load(config.Sources{Root: root})
+	own := of.With(config.Session, []byte(`{"fallbackModels": ["vllm/other"]}`))
+	defined := of.With(config.Flags, []byte(`{"providers": {"vllm": {}}}`))
+	turn := withOptions(*of.Config(), &agent.TurnOptions{Model: "vllm/m"})
+	for _, c := range []struct {
+		config *config.Config
+		ref    string
+		asks   bool
+	}{
+		{of.Config(), "vllm/m", true},
+		{of.Config(), "ollama/m", true},
+		{of.Config(), "lmstudio/m", true},
+		{own.Config(), "vllm/m", false},
+		{own.Config(), "ollama/m", true},
+		{defined.Config(), "vllm/m", false},
+		{&turn, "vllm/m", false},
+		{&config.Config{}, "vllm/m", false},
+	} {
+		r, err := p.refer(t.Context(), c.config, c.ref)
+		if err != nil || r.at.Probed != c.asks {
+			t.Errorf("%s: %v, %+v, want %v", c.ref, err, r.at, c.asks)
+		}
+	}
+}

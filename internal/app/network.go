@@ -19,15 +19,13 @@ func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title strin
 	resume := call.Paused()
 	defer resume()
 	waiting := false
-	decision, err := d.policy.Approve(ctx, tool.ApprovalRequest{
-		SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, CallID: call.ID,
-		Tool: tool.Spec{Name: string(tool.SubjectNetwork)}, Effect: tool.Mutates, Cwd: call.Cwd,
-		Subject: &tool.Subject{Kind: tool.SubjectNetwork, Title: title, Name: host},
-		Waiting: func() {
-			waiting = true
-			call.Report(tool.Update{Status: tool.StatusAwaitingPermission})
-		},
-	})
+	request := hostRequest(call, host)
+	request.Subject.Title = title
+	request.Waiting = func() {
+		waiting = true
+		call.Report(tool.Update{Status: tool.StatusAwaitingPermission})
+	}
+	decision, err := d.policy.Approve(ctx, request)
 	if waiting {
 		call.Report(tool.Update{Status: tool.StatusRunning})
 	}
@@ -38,6 +36,15 @@ func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title strin
 		return errors.New(decision.Reason)
 	}
 	return nil
+}
+
+// hostRequest returns the request for a connection of a call to a host.
+func hostRequest(call *tool.Call, host string) tool.ApprovalRequest {
+	return tool.ApprovalRequest{
+		SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, CallID: call.ID,
+		Tool: tool.Spec{Name: string(tool.SubjectNetwork)}, Effect: tool.Mutates, Cwd: call.Cwd,
+		Subject: &tool.Subject{Kind: tool.SubjectNetwork, Name: host},
+	}
 }
 
 // proxyFor returns a function that sets up the proxy for a sandboxed command's traffic.
@@ -53,6 +60,12 @@ func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 		run, err := d.shared.proxy.Begin(proxy.Command{
 			Ask: func(ctx context.Context, host, port string) error {
 				return d.askHost(ctx, call, host, connectTitle(host, port))
+			},
+			Refused: func(host string) error {
+				if why := d.policy.Refuses(hostRequest(call, host)); why != "" {
+					return errors.New(why)
+				}
+				return nil
 			},
 			Lists: func() hosts.Lists { return d.policy.Settings(call.SessionID).Network },
 		})

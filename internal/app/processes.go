@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -26,11 +27,17 @@ type processRunner struct {
 	config func() *config.Config
 	runner *shell.Runner
 	redact *policy.Redactor
+	// workspaces reports whether a key command comes from the workspace's settings, which the user
+	// trusts. It may be nil.
+	workspaces func(argv []string) bool
 }
 
 // environment returns the environment that children inherit.
 func (p *processRunner) environment() policy.Environment {
-	e := policy.Environment{Own: p.env, Pass: passedOn(p.config())}
+	e := policy.Environment{Own: p.env}
+	if p.config != nil {
+		e.Pass = passedOn(p.config())
+	}
 	switch {
 	case p.roots != nil:
 		e.Roots = p.roots()
@@ -149,8 +156,10 @@ const keyCommandTimeout = 20 * time.Second
 // maxKey is the maximum size, in bytes, of a key command's output.
 const maxKey = 64 << 10
 
-// runKeyCommand runs provider.apiKeyCommand. Its stdout is treated as a secret from then on. Its
-// stderr is used only for the error.
+// runKeyCommand runs provider.apiKeyCommand. It may need any variable of the user, so it gets the
+// daemon's own environment. It finds no program in the workspace. The user's own command does not
+// run there either, because programs such as python3 -m first look for code in their folder. Its
+// stdout is treated as a secret from then on. Its stderr is used only for the error.
 func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (string, error) {
 	if p.config != nil && !namesKeyCommand(p.config(), argv) {
 		return "", errUntrusted
@@ -158,7 +167,13 @@ func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (strin
 	ctx, cancel := context.WithTimeoutCause(ctx, keyCommandTimeout,
 		fmt.Errorf("it did not end within %v", keyCommandTimeout))
 	defer cancel()
-	started, err := p.runner.Start(ctx, shell.Command{Argv: argv, Env: p.env})
+	dir := outside(p.env)
+	if p.workspaces != nil && p.workspaces(argv) {
+		dir = p.root
+	}
+	started, err := p.runner.Start(ctx, shell.Command{
+		Argv: argv, Env: p.keyEnvironment(), Dir: dir,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -180,6 +195,26 @@ func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (strin
 	key := string(out)
 	p.redact.Add(key)
 	return key, nil
+}
+
+// keyEnvironment returns the daemon's own environment without the entries of PATH in a workspace.
+// If the workspace is the home folder, its entries are the user's own.
+func (p *processRunner) keyEnvironment() []string {
+	e := p.environment()
+	e.Roots = slices.DeleteFunc(slices.Clone(e.Roots),
+		func(root string) bool { return TooLarge(root, p.env) != "" })
+	return e.All()
+}
+
+// outside returns a folder that no repository chooses: the user's home folder, or the temporary
+// folder if there is no home folder.
+func outside(env []string) string {
+	if home := homeFolder(env); filepath.IsAbs(home) {
+		if info, err := os.Stat(home); err == nil && info.IsDir() {
+			return home
+		}
+	}
+	return os.TempDir()
 }
 
 // namesKeyCommand reports whether a provider of the current settings has this command.

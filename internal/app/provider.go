@@ -104,8 +104,8 @@ func (p *providers) refer(ctx context.Context, c *config.Config, ref string) (re
 	return reference{e, firstOf(r.Model, e.Model)}, nil
 }
 
-// find finds the provider of a reference and caches the result.
-func (p *providers) find(
+// resolved finds the provider of a reference and caches the result.
+func (p *providers) resolved(
 	ctx context.Context,
 	c *config.Config,
 	r config.Reference,

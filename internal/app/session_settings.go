@@ -23,7 +23,7 @@ import (
 // settings.
 func (d *daemon) configurePolicy(id, parent string, c *config.Config) []string {
 	s, faults := policySettings(c, d.rootPaths())
-	s.Parent = parent
+	s.Parent, s.Own = parent, d.ownFiles()
 	approved := d.plans.approved(id, c.Mode) // in every mode, because it ends an earlier approval
 	s.Plan = modeOf(c).Plan && !approved
 	d.policy.Configure(id, s)

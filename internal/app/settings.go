@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,21 @@ func (s *settings) refresh() *config.Set {
 		s.changed()
 	}
 	return set
+}
+
+// claimsKeyCommand reports whether settings that are not the user's own name a command that prints
+// a key.
+func (s *settings) claimsKeyCommand(argv []string) bool {
+	for _, claim := range s.live.Set().Claims() {
+		for _, c := range claim.Settings {
+			var own config.Config
+			text, err := json.Marshal(map[string]any{c.Path: c.Value})
+			if err == nil && json.Unmarshal(text, &own) == nil && namesKeyCommand(&own, argv) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // trusting manages the question of whether the workspace is trusted. A daemon asks it once, and

@@ -20,7 +20,8 @@ const modelTestTimeout = 30 * time.Second
 func (p *providers) test(ctx context.Context, c *config.Config, ref string) wire.ModelTest {
 	ctx, cancel := context.WithTimeout(ctx, modelTestTimeout)
 	defer cancel()
-	r, err := p.refer(ctx, c, ref)
+	own := c.Choosing(ref)
+	r, err := p.refer(ctx, &own, ref)
 	if err == nil && r.id == "" {
 		err = fmt.Errorf("%q is not a model reference; write NAME/model-id", ref)
 	}

@@ -11,7 +11,7 @@ func withOptions(c config.Config, o *agent.TurnOptions) config.Config {
 		return c
 	}
 	if o.Model != "" {
-		c = c.WithModel(o.Model)
+		c = c.WithModel(o.Model).Choosing(o.Model)
 	}
 	c.Thinking = firstOf(o.Thinking, c.Thinking)
 	c.Sampling = withSampling(c.Sampling, o)

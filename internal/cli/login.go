@@ -158,8 +158,13 @@ func (p *program) openBrowser(address string) error {
 	case config.Lookup(p.env)("DISPLAY") == "" && config.Lookup(p.env)("WAYLAND_DISPLAY") == "":
 		return errors.New("there is no display")
 	}
+	env := p.env
+	if root, err := workingFolder(); err == nil { // the workspace must not supply the browser
+		app.CleanPath(root)
+		env = app.Outside(env, root)
+	}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = p.env
+	cmd.Env = env
 	if err := cmd.Start(); err != nil {
 		return err
 	}

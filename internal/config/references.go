@@ -35,6 +35,28 @@ var manifests = map[string][]string{
 	"deno": {"deno.json", "deno.jsonc"}, "cargo": {"Cargo.toml", ".cargo/config.toml", "build.rs"},
 	"uv": pythonFiles, "uvx": pythonFiles, "poetry": pythonFiles, "pdm": pythonFiles,
 	"rake": {"Rakefile"}, "bundle": {"Gemfile"}, "composer": {"composer.json"}, "go": {"go.mod"},
+	"pytest": {"conftest.py", "pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"},
+	"tox":    {"tox.ini", "pyproject.toml", "setup.cfg"}, "nox": {"noxfile.py"},
+	"invoke": {"tasks.py"}, "inv": {"tasks.py"},
+	"eslint": configsOf("eslint"), "prettier": configsOf("prettier"), "jest": configsOf("jest"),
+	"vitest": append(configsOf("vitest"), "vite.config.js", "vite.config.ts", "vite.config.mjs"),
+	"vite":   configsOf("vite"), "webpack": configsOf("webpack"), "rollup": configsOf("rollup"),
+	"mocha": configsOf("mocha"), "gulp": {"gulpfile.js", "gulpfile.mjs"},
+	"grunt":  {"Gruntfile.js"},
+	"gradle": {"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"},
+	"mvn":    {"pom.xml", ".mvn/maven.config", ".mvn/extensions.xml", ".mvn/jvm.config"},
+	"cmake":  {"CMakeLists.txt"}, "ninja": {"build.ninja"}, "meson": {"meson.build"},
+	"mix": {"mix.exs"}, "sbt": {"build.sbt"}, "rspec": {".rspec"}, "rubocop": {".rubocop.yml"},
+	"pre-commit": {".pre-commit-config.yaml"},
+}
+
+// configsOf returns the names of the settings files of a JavaScript tool, which can contain code.
+func configsOf(tool string) []string {
+	out := []string{"." + tool + "rc"}
+	for _, ext := range []string{"js", "cjs", "mjs", "ts", "json", "yml", "yaml"} {
+		out = append(out, tool+".config."+ext, "."+tool+"rc."+ext)
+	}
+	return out
 }
 
 var (
@@ -46,11 +68,13 @@ var (
 // interpreters run the contents of their argument file, regardless of its name. The shell's "." and
 // "source" do the same.
 var interpreters = set("sh", "bash", "dash", "zsh", "ksh", "fish", "node", "deno", "bun",
-	"python", "python3", "ruby", "perl", "php", "lua", "pwsh", "powershell", "tclsh", "awk",
-	"Rscript", "env", "exec", ".", "source")
+	"python", "python3", "pypy", "pypy3", "ruby", "perl", "php", "lua", "luajit", "pwsh",
+	"powershell", "tclsh", "awk", "gawk", "mawk", "nawk", "Rscript", "julia", "groovy", "elixir",
+	"tsx", "ts-node", "ts-node-esm", "vite-node", "babel-node", "esno", "jiti", "zx", "bats",
+	"runghc", "nu", "env", "exec", ".", "source")
 
 // runners run the files of the folder that follows the word "run".
-var runners = set("go", "deno", "bun")
+var runners = set("go", "deno", "bun", "uv", "poetry", "pdm", "pipenv", "rye", "hatch", "dart")
 
 // movers precede the folder in which the rest of a command line runs.
 var movers = set("cd", "pushd", "-C", "--cwd", "--dir", "--directory", "--prefix")

@@ -166,6 +166,7 @@ func build(layers []layer, trust verdict) *Set {
 		s.notices = append(s.notices, c.notices...)
 	}
 	s.config = s.decode()
+	s.config.chosen = chosenIn(base)
 	return s
 }
 

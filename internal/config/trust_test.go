@@ -219,6 +219,14 @@ func TestTrustEndsWithTheContent(t *testing.T) {
 			map[string]string{"tools/index.js": "1"}, "tools/other.js", "2",
 		},
 		{
+			"a folder of a runner", `{"check": {"command": "tsx tools"}}`,
+			map[string]string{"tools/index.ts": "1"}, "tools/index.ts", "2",
+		},
+		{
+			"the settings of a test runner", `{"check": {"command": "pytest -q"}}`,
+			map[string]string{"conftest.py": "1"}, "conftest.py", "2",
+		},
+		{
 			"a program after cd", `{"check": {"command": "cd tools && ./check.sh"}}`,
 			map[string]string{"tools/check.sh": "1"}, "tools/check.sh", "2",
 		},

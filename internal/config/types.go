@@ -63,7 +63,8 @@ type Config struct {
 	Environment     *ChildEnvironment   `json:"environment,omitzero" doc:"Environment variables that child processes inherit."`
 	Network         *Network            `json:"network,omitzero" doc:"Hosts that sandboxed commands and the fetch tool may connect to."`
 
-	home *string // the default provider, if it differs from the provider of Model
+	home   *string         // the default provider, if it differs from the provider of Model
+	chosen map[string]bool // the providers that the user chose; nil means that this is not known
 }
 
 // Catalog configures whether the catalog of models is kept up to date.

@@ -72,6 +72,18 @@ func (e Environment) Reading(home, tmp string) []string {
 	return out
 }
 
+// All returns the daemon's own environment, in which PATH contains only the entries that children
+// inherit.
+func (e Environment) All() []string {
+	out := slices.Clone(e.Own)
+	for i, kv := range out {
+		if name, value, _ := strings.Cut(kv, "="); canonical(name) == "PATH" {
+			out[i] = name + "=" + e.searchPath(value)
+		}
+	}
+	return out
+}
+
 // filter returns the inherited and the passed variables. If a name occurs more than once, the last
 // value is used.
 func (e Environment) filter(inherited func(name string) bool) []string {
@@ -113,12 +125,15 @@ func namesSecret(name string) bool {
 }
 
 // searchPath returns the absolute entries of a PATH outside the roots. Other entries would find
-// programs in the workspace or in the folder that a command happens to run in. searchPath runs for
-// each command and stores nothing, because an entry may become a link into a root at any time.
+// programs in the workspace or in the folder that a command happens to run in. If a root is the
+// root of the file system, every program is in it, so its entries stay. searchPath runs for each
+// command and stores nothing, because an entry may become a link into a root at any time.
 func (e Environment) searchPath(path string) string {
 	roots := make([]string, 0, 2*len(e.Roots))
 	for _, root := range e.Roots {
-		roots = append(roots, filepath.Clean(root), withoutLinks(root))
+		if real := withoutLinks(root); filepath.Dir(real) != real {
+			roots = append(roots, filepath.Clean(root), real)
+		}
 	}
 	var kept []string
 	for _, dir := range filepath.SplitList(path) {
@@ -127,8 +142,15 @@ func (e Environment) searchPath(path string) string {
 			kept = append(kept, dir)
 		}
 	}
+	if len(kept) == 0 && runtime.GOOS != "windows" {
+		return lastPath
+	}
 	return strings.Join(kept, string(filepath.ListSeparator))
 }
+
+// lastPath is used if no entry of a PATH remains. With an empty PATH, a shell would run programs of
+// its current folder.
+const lastPath = "/usr/bin:/bin"
 
 // CleanPath removes the entries that children do not inherit from the PATH of this process, which
 // finds the shell and bubblewrap there.

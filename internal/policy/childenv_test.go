@@ -109,13 +109,26 @@ func TestNothingRunsFromTheEnvironment(t *testing.T) {
 		return canaries
 	}
 	safe := Environment{Own: env, Roots: []string{dir}}
-	for _, env := range [][]string{safe.Child(), safe.Reading(dir, dir)} {
+	// With an empty PATH, bash would run programs of its folder.
+	last := Environment{Own: []string{"PATH=" + dir + ":.:bin"}, Roots: []string{dir}}
+	none := Environment{Own: []string{"PATH="}}
+	for _, env := range [][]string{
+		safe.Child(), safe.Reading(dir, dir), last.Child(), none.Reading(dir, dir),
+	} {
 		if found := run(env); len(found) > 0 {
 			t.Errorf("ran %q", found)
 		}
 	}
 	if found := run(env); len(found) != 3 {
 		t.Errorf("with the whole environment only %q ran: the test checks too little", found)
+	}
+}
+
+// If the workspace is the root of the file system, programs are still found.
+func TestSearchPathOfTheWholeSystem(t *testing.T) {
+	e := Environment{Own: []string{"PATH=/usr/bin:bin:/bin"}, Roots: []string{"/"}}
+	if got := e.Child(); !slices.Equal(got, []string{"PATH=/usr/bin:/bin"}) {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -44,6 +44,8 @@ type Classification struct {
 	// the exact script then applies.
 	Opaque bool
 	Inputs []string // files that input redirections read
+	// Elsewhere reports that an option of a wrapper makes a command run in another folder.
+	Elsewhere bool
 }
 
 // Part is one simple command of a script.
@@ -78,6 +80,8 @@ type walker struct {
 	movedTo bool   // the script contains a cd
 	git     bool
 	inputs  []string
+
+	elsewhere bool // see Classification.Elsewhere
 }
 
 func (w *walker) result() Classification {
@@ -86,6 +90,7 @@ func (w *walker) result() Classification {
 	}
 	return Classification{
 		Class: w.class, Reasons: w.reasons, Parts: w.parts, Opaque: w.dark, Inputs: w.inputs,
+		Elsewhere: w.elsewhere,
 	}
 }
 

@@ -207,7 +207,9 @@ func otherForms(args []arg) [][]string {
 // handle.
 var launchers = setOf("sudo doas su pkexec runuser chroot unshare nsenter strace ltrace gdb valgrind perf script flock watch parallel " +
 	"ssh docker podman kubectl screen tmux at batch expect fakeroot proot firejail bwrap systemd-run dbus-run-session xvfb-run entr unbuffer " +
-	"rlwrap socat npx bunx uvx pipx make just task setpriv chrt taskset numactl cpulimit runcon start-stop-daemon daemonize " +
+	"jobs rlwrap prlimit setarch linux32 linux64 i386 x86_64 choom uclampset logsave ssh-agent run-parts direnv mise asdf caffeinate hyperfine " +
+	"faketime eatmydata torsocks proxychains proxychains4 gosu su-exec tini dumb-init chpst setuidgid catchsegv dotenv doppler nodemon watchexec " +
+	"socat npx bunx uvx pipx make just task setpriv chrt taskset numactl cpulimit runcon start-stop-daemon daemonize " +
 	"fd fdfind tar rsync bundle poetry pipenv uv pnpm yarn npm conda nix-shell nix toolbox distrobox flatpak lxc vagrant")
 
 func setOf(words string) map[string]bool {

@@ -180,6 +180,15 @@ func (e *Engine) Foresee(ctx context.Context, req tool.ApprovalRequest) *tool.De
 	return d
 }
 
+// Refuses returns the reason why a request would now be refused without a question, or "" if it
+// would not.
+func (e *Engine) Refuses(req tool.ApprovalRequest) string {
+	if v := e.check(&req); v.action == Deny {
+		return e.settle(v).Reason
+	}
+	return ""
+}
+
 // check decides without asking the user.
 func (e *Engine) check(req *tool.ApprovalRequest) verdict {
 	command := req.Subject != nil && req.Subject.Kind == tool.SubjectCommand
@@ -428,7 +437,7 @@ func (e *Engine) SandboxPlan(
 		return nil, nil
 	}
 	spec := sandbox.Spec{Tmp: own.Tmp, Layer: own.Layer, Lock: own.Lock, Readable: s.Roots,
-		Caches: Caches(), Secrets: granted.Secrets}
+		Caches: Caches(), Secrets: granted.Secrets, Hidden: s.Own.Data, Settings: s.Own.Settings}
 	if Classify(command).Class > ReadOnly && s.profile() != ProfileReadOnly {
 		spec.Writable = slices.Concat(s.Writable, s.Roots)
 		for _, root := range s.Roots {
@@ -460,7 +469,7 @@ func (e *Engine) ServerPlan(s Settings, own Folders, readable []string) (*sandbo
 	}
 	spec := sandbox.Spec{
 		Tmp: own.Tmp, Layer: own.Layer, Lock: own.Lock, Caches: Caches(),
-		Readable: slices.Concat(s.Roots, readable),
+		Readable: slices.Concat(s.Roots, readable), Hidden: s.Own.Data, Settings: s.Own.Settings,
 	}
 	if s.profile() != ProfileReadOnly {
 		spec.Writable = slices.Concat(s.Writable, s.Roots)

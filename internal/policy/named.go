@@ -23,7 +23,7 @@ func (s Settings) named(rules []Rule, sub *tool.Subject, c Classification) bool 
 	if exactRule(rules, sub.Command) >= 0 {
 		return true
 	}
-	in := reach{folders: []string{sub.Cwd}}
+	in := reach{folders: []string{sub.Cwd}, own: s.Own}
 	for _, r := range s.Roots {
 		if real, err := filepath.EvalSymlinks(r); err == nil {
 			in.roots = append(in.roots, real)
@@ -38,7 +38,9 @@ func (s Settings) named(rules []Rule, sub *tool.Subject, c Classification) bool 
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(c.Inputs, func(file string) bool {
+		return file != os.DevNull && !in.harmless(file)
+	})
 }
 
 // reach contains the folders in which the parts of a command may run, and the roots that they may
@@ -46,6 +48,7 @@ func (s Settings) named(rules []Rule, sub *tool.Subject, c Classification) bool 
 type reach struct {
 	folders []string
 	roots   []string // links resolved
+	own     OwnFiles
 }
 
 // enters adds the folder that a cd command enters to the possible folders. It returns false if the
@@ -66,9 +69,19 @@ func (in *reach) enters(p Part) bool {
 }
 
 func (in *reach) shortListed(p Part) bool {
-	text, ok := quoteAll(p, len(p.Words), false)
-	return ok && len(p.Assigns) == 0 && !slices.ContainsFunc(in.folders, func(dir string) bool {
-		return !shortListed(text, dir, in.roots)
+	if len(p.Assigns) > 0 || slices.Contains(p.Dynamic, true) {
+		return false
+	}
+	var text strings.Builder
+	for _, w := range p.Words {
+		// A word that begins with ~ could be a path in the home folder.
+		if strings.HasPrefix(w, "~") || strings.Contains(w, "'") {
+			return false
+		}
+		text.WriteString("'" + w + "' ")
+	}
+	return !slices.ContainsFunc(in.folders, func(dir string) bool {
+		return !shortListed(text.String(), dir, in.roots)
 	})
 }
 
@@ -131,7 +144,7 @@ func (in *reach) inside(dir, path string) (string, bool) {
 			continue
 		}
 		rel = filepath.ToSlash(rel)
-		return path, !launcher.StartsPrograms(rel) && !Secret(path) &&
+		return path, !launcher.StartsPrograms(rel) && !Secret(path) && !in.own.has(path) &&
 			!launcher.InGitFolder(rel, launcher.Guards(root, rel))
 	}
 	return "", false
@@ -163,7 +176,7 @@ func (s Settings) directFiles(
 	sub *tool.Subject,
 	c Classification,
 ) (files map[string]string, ok bool) {
-	in, moved := reach{}, false
+	in, moved := reach{}, c.Elsewhere
 	for _, r := range s.Roots {
 		in.roots = append(in.roots, resolved(r))
 	}

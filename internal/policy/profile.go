@@ -43,6 +43,7 @@ type Settings struct {
 	Roots    []string // absolute; paths in rules are relative to them
 	Writable []string // additional folders that sandboxed commands may write to
 	Network  hosts.Lists
+	Own      OwnFiles
 	// Plan makes the session read-only until the user has approved a plan.
 	Plan bool
 	// Unreadable reports that this session's commands run in a shell whose syntax Classify cannot

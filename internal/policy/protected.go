@@ -33,7 +33,7 @@ func SecretNames(folder string) func(name string) bool {
 		return func(string) bool { return true }
 	}
 	switch strings.ToLower(path.Base(folder)) {
-	case ".cargo", ".config":
+	case ".cargo", ".config", "agent-lsp":
 		return func(name string) bool { return Secret(folder + "/" + name) }
 	}
 	return func(name string) bool { return secretName(strings.ToLower(name)) }
@@ -56,7 +56,8 @@ func protectedRead(path string) string {
 	}
 	for i, p := range parts[:len(parts)-1] {
 		if next := parts[i+1]; p == ".config" && next == "gh" ||
-			p == ".cargo" && strings.HasPrefix(next, "credentials") {
+			p == ".cargo" && strings.HasPrefix(next, "credentials") ||
+			p == "agent-lsp" && next == "keys.json" {
 			return p + "/" + next + " usually contains secrets"
 		}
 		for _, f := range secretFolders {
@@ -91,6 +92,9 @@ func namesSecretFile(text string) string {
 func (s Settings) protectedEdit(path string) string {
 	if why := protectedRead(path); why != "" {
 		return why
+	}
+	if s.Own.has(path) {
+		return "it belongs to agent-lsp's own settings or data"
 	}
 	if s.guarded(path) {
 		return "git or a link with a protected name uses it, so it can start programs"

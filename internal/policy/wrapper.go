@@ -132,7 +132,7 @@ func (w *walker) env(args []arg, assigns []string) {
 	for _, a := range args[1:i] {
 		short := strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--")
 		if strings.HasPrefix(a.text, "--chdir") || short && strings.Contains(a.text, "C") {
-			w.movedTo = true
+			w.movedTo, w.elsewhere = true, true
 		}
 	}
 	for i < len(args) && args[i].text == "-" {
@@ -289,7 +289,9 @@ func (w *walker) find(args []arg, assigns []string) {
 	for i := 1; i < len(args); i++ {
 		switch args[i].text {
 		case "-exec", "-execdir", "-ok", "-okdir":
-			w.movedTo = w.movedTo || strings.HasSuffix(args[i].text, "dir")
+			if strings.HasSuffix(args[i].text, "dir") {
+				w.movedTo, w.elsewhere = true, true
+			}
 			from := i + 1
 			for i++; i < len(args) && !endsExec(args, i); i++ {
 			}

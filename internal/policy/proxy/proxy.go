@@ -27,6 +27,9 @@ type Command struct {
 	// Ask returns nil if the command may connect to the host, or the reason why it may not. It is
 	// called once for each host, and must return when ctx ends.
 	Ask func(ctx context.Context, host string, port string) error
+	// Refused returns the reason if the policy now refuses the host without asking. An earlier
+	// answer does not override it. nil: never.
+	Refused func(host string) error
 	// Lists returns the hosts that the settings currently allow and deny.
 	Lists func() hosts.Lists
 }

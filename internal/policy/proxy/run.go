@@ -133,7 +133,8 @@ func (r *Run) Refused() []string {
 }
 
 // allow returns nil if the command may connect to a host. The user is asked once about each host. A
-// program that gives up and retries while the user is being asked waits for the same answer.
+// program that gives up and retries while the user is being asked waits for the same answer. The
+// policy may become stricter later, for example in plan mode.
 func (r *Run) allow(ctx context.Context, host, port string) error {
 	r.mu.Lock()
 	d := r.decisions[host]
@@ -152,6 +153,9 @@ func (r *Run) allow(ctx context.Context, host, port string) error {
 	r.mu.Unlock()
 	select {
 	case <-d.done:
+		if d.err == nil && r.command.Refused != nil {
+			return r.command.Refused(host)
+		}
 		return d.err
 	case <-ctx.Done():
 		return context.Cause(ctx)

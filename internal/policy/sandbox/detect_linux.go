@@ -11,6 +11,7 @@ import (
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 
+	"github.com/agent-lsp/agent-lsp/internal/environ"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
@@ -56,7 +57,7 @@ func choose(all []probe) Support {
 }
 
 func probeOwn() (Support, string) {
-	exe, err := os.Executable()
+	exe, err := environ.Self()
 	if err != nil {
 		return Support{}, "agent-lsp's own sandbox: " + err.Error()
 	}
@@ -139,7 +140,7 @@ func probeNamespace() string {
 	c := probeCommand(ctx, "/bin/true")
 	c.SysProcAttr = &syscall.SysProcAttr{}
 	namespaceAttr(c.SysProcAttr)
-	exe, err := os.Executable()
+	exe, err := environ.Self()
 	if err == nil {
 		err = launcher.Nest(c, exe)
 	}

@@ -22,6 +22,7 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 		Readable: spec.Readable,
 		Caches:   spec.Caches,
 		Secrets:  spec.Secrets,
+		Hidden:   spec.Hidden,
 		Write:    true,
 		Tmp:      spec.Tmp,
 	}
@@ -33,6 +34,14 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 		box.Layer, box.Lock = layer, spec.Lock
 	}
 	box.Roots = merged(box.Roots)
+	for _, p := range spec.Settings { // outside the workspace, commands need not see them
+		box.Settings = append(box.Settings, launcher.Steps(p)...)
+		real, err := filepath.EvalSymlinks(p)
+		inRoot := func(r string) bool { return launcher.Below(real, r) }
+		if err == nil && !slices.ContainsFunc(box.Roots, inRoot) {
+			box.Hidden = append(slices.Clip(box.Hidden), real)
+		}
+	}
 	if home, real := realHome(); real != "" {
 		box.HomeName, box.Home = home, real
 		box.Caches = moved(spec.Caches, home, real)

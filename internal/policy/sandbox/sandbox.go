@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -61,7 +62,12 @@ type Spec struct {
 	Lock string
 	// Secrets lists the secret files that stay readable. Links in the paths are resolved. Only
 	// agent-lsp's own sandbox hides secret files.
-	Secrets   []string
+	Secrets []string
+	// Hidden lists agent-lsp's own data folders, and Settings the files and folders of the user's
+	// own settings of agent-lsp. In agent-lsp's own sandbox, commands cannot read the data, and can
+	// change neither. bubblewrap protects only the settings.
+	Hidden    []string
+	Settings  []string
 	Protected []string // paths below Writable that stay read-only; bubblewrap only
 	Tmp       string   // the command's temporary folder, absolute; created if missing
 	Network   bool     // do not restrict the network
@@ -144,7 +150,7 @@ func (s Support) Plan(spec Spec) (*Plan, error) {
 
 // resolved resolves symlinks, because the sandbox works on real paths, and drops missing paths.
 func (s Spec) resolved() (Spec, error) {
-	out := Spec{Network: s.Network, Proxy: s.Proxy, Secrets: s.Secrets}
+	out := Spec{Network: s.Network, Proxy: s.Proxy, Secrets: s.Secrets, Settings: s.Settings}
 	var err error
 	if out.Tmp, err = madeFolder(s.Tmp); err != nil {
 		return out, fmt.Errorf("creating the sandbox's temporary folder: %w", err)
@@ -155,7 +161,10 @@ func (s Spec) resolved() (Spec, error) {
 	if out.Readable, err = realPaths(s.Readable); err != nil {
 		return out, err
 	}
-	if out.Protected, err = realPaths(s.Protected); err != nil {
+	if out.Protected, err = realPaths(slices.Concat(s.Protected, s.Settings)); err != nil {
+		return out, err
+	}
+	if out.Hidden, err = realPaths(s.Hidden); err != nil {
 		return out, err
 	}
 	for _, c := range s.Caches {

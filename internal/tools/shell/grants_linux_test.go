@@ -330,6 +330,7 @@ func TestAGrantEndsWithItsFilesContent(t *testing.T) {
 		user.option = "reject_once"
 		for command, cwd := range map[string]string{
 			"./run.sh": s.work + "/deep", "cd deep && ./run.sh": s.work, "./deep/run.sh": s.work,
+			"env -C deep ./run.sh": s.work, `find deep/run.sh -execdir ./run.sh \;`: s.work,
 		} {
 			if questions(command, cwd) != 1 {
 				t.Errorf("%s: %q in %s runs another file unasked", box.Kind, command, cwd)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/environ"
 )
 
 // Options configure a Runner. The zero value is valid.
@@ -38,7 +40,7 @@ var ErrClosed = errors.New("starting a command: the daemon is shutting down")
 // New creates a Runner. The process must call MaybeHelper first in main.
 func New(o Options) (*Runner, error) {
 	if o.Helper == "" {
-		exe, err := os.Executable()
+		exe, err := environ.Self()
 		if err != nil {
 			return nil, fmt.Errorf("finding this binary: %w", err)
 		}

@@ -91,6 +91,15 @@ func (g *guards) folder(dir string) {
 	}
 	g.settings(filepath.Join(dir, "config"), top)
 	g.settings(filepath.Join(dir, "config.worktree"), top)
+	g.byUser(top)
+}
+
+// byUser adds the files and folders that the user's own settings name for a repository, such as a
+// folder of hooks with a relative path.
+func (g *guards) byUser(top string) {
+	for _, file := range userSettings(g.home) {
+		g.settings(file, top)
+	}
 }
 
 // hop adds a path, the file to which the path leads, and every link in between. If inner is set,
@@ -117,6 +126,13 @@ func (g *guards) hop(path, inner string) {
 		rest = append(steps, rest...)
 	}
 	g.found = append(g.found, filepath.Join(at, inner))
+}
+
+// Steps returns a path, the file to which it leads, and every link in between.
+func Steps(path string) []string {
+	var g guards
+	g.hop(path, "")
+	return g.found
 }
 
 // fromTop splits a path into its names, without the volume name on Windows, and returns the folder
@@ -182,9 +198,7 @@ func Guards(root, rel string) []string {
 		dir = filepath.Dir(dir)
 		g.above(dir)
 	}
-	for _, file := range userSettings(home) {
-		g.settings(file, root)
-	}
+	g.byUser(root)
 	return g.inRoots(root)
 }
 
@@ -211,10 +225,12 @@ func (g *guards) above(dir string) {
 	}
 }
 
-// userSettings returns the user's own Git configuration files.
+// userSettings returns the Git configuration files of the system and of the user.
 func userSettings(home string) []string {
-	if home == "" {
-		return nil
+	files := []string{"/etc/gitconfig"}
+	if home != "" {
+		files = append(files, filepath.Join(home, ".gitconfig"),
+			filepath.Join(home, ".config/git/config"))
 	}
-	return []string{filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config/git/config")}
+	return files
 }

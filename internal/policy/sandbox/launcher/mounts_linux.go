@@ -36,6 +36,7 @@ func (v *view) enter() ([]root, error) {
 		v.devices,
 		v.scratch,
 		v.putBack,
+		v.hideInRoots,
 		v.layers,
 		coverProc,
 		LoopbackUp,
@@ -127,7 +128,7 @@ func (v *view) take() ([]root, error) {
 			roots = append(roots, root{path: r, fd: fd})
 		}
 	}
-	for _, path := range append(hidden(), v.spec.Home) {
+	for _, path := range slices.Concat(hidden(), v.spec.Hidden, []string{v.spec.Home}) {
 		v.state.Seen = append(v.state.Seen, identify(path))
 	}
 	for _, path := range v.visible() {
@@ -215,7 +216,7 @@ func (v *view) visible() []string {
 // replaceRoot makes a read-only copy of the complete mount tree the root. It first mounts the copy
 // over /tmp, because this folder always exists. No other process is in the mount namespace.
 func (v *view) replaceRoot() error {
-	fd, err := openTree("/", attrs|unix.MOUNT_ATTR_RDONLY)
+	fd, err := openTree("/", attrs|unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV)
 	if err != nil {
 		return err
 	}
@@ -318,7 +319,7 @@ func (v *view) devices() error {
 
 // scratch hides the folders that contain sockets, temporary files and users' files.
 func (v *view) scratch() error {
-	for _, dir := range append(hidden(), "/dev/shm") {
+	for _, dir := range slices.Concat(hidden(), []string{"/dev/shm"}, v.spec.Hidden) {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real
 		}
@@ -421,6 +422,21 @@ func (t tree) makePlace() error {
 func (v *view) putBack() error {
 	for _, t := range v.taken {
 		if err := t.place(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hideInRoots hides the folders in the roots, which putBack has made visible again.
+func (v *view) hideInRoots() error {
+	for _, dir := range v.spec.Hidden {
+		if !slices.ContainsFunc(v.spec.Roots, func(r string) bool {
+			return dir != r && Below(dir, r)
+		}) {
+			continue
+		}
+		if err := hide(dir); err != nil {
 			return err
 		}
 	}

@@ -262,13 +262,22 @@ func (c *call) renamable(from, to *place) error {
 			return c.refuse(inner)
 		}
 	}
-	if inPackages(from.path()) && inPackages(to.path()) {
-		return nil
-	}
-	for _, name := range []string{from.name, to.name} {
-		if inner := pairFolder(name); inner != "" && c.contains(from, inner) {
-			return c.refuse(from.path() + "/" + inner)
+	for _, p := range []*place{from, to} {
+		inner := pairFolder(p.name)
+		if protected := path.Join(p.path(), inner); inner != "" && StartsPrograms(protected) &&
+			c.contains(from, inner) {
+			return c.refuse(protected)
 		}
+	}
+	return nil
+}
+
+// linkable refuses a link in place of a folder in which one name is protected. The command could
+// otherwise create that name in the folder to which the link leads.
+func (c *call) linkable(p *place) error {
+	inner := pairFolder(p.name)
+	if protected := path.Join(p.path(), inner); inner != "" && StartsPrograms(protected) {
+		return c.refuse(protected)
 	}
 	return nil
 }
@@ -326,9 +335,12 @@ func list(dir int, name string) ([]string, error) {
 	}
 }
 
-// contains searches a folder for a name, ignoring case. A folder that cannot be read is treated as
-// if it contained the name.
+// contains searches a folder for a name, ignoring case. A link, and a folder that cannot be read,
+// are treated as if they contained the name. A command could create it where the link leads.
 func (c *call) contains(p *place, inner string) bool {
+	if _, err := readlink(p); err == nil {
+		return true
+	}
 	names, err := list(p.dir, p.name)
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOENT) {
 		return false
@@ -347,6 +359,11 @@ func (c *call) link() (int64, error) {
 	if err := c.changeable(from); err != nil { // the other name would not be protected
 		return 0, err
 	}
+	if _, err := readlink(from); err == nil {
+		if err := c.linkable(to); err != nil {
+			return 0, err
+		}
+	}
 	return 0, unix.Linkat(from.dir, from.name, to.dir, to.name, 0)
 }
 
@@ -358,6 +375,9 @@ func (c *call) symlink() (int64, error) {
 	p, err := c.changeableTarget(c.args[1], c.args[2], false)
 	if err == nil && p.aboveGit() { // the link would redirect a missing protected path
 		err = c.refuse(p.path())
+	}
+	if err == nil {
+		err = c.linkable(p)
 	}
 	if err != nil {
 		return 0, c.existsFirst(p, err)

@@ -31,6 +31,12 @@ func (v *view) maskSecrets() error {
 	if v.spec.Write {
 		w.guards = &guards{roots: v.spec.Roots, home: v.spec.Home}
 		v.guards = w.guards
+		for _, path := range slices.Concat(v.spec.Hidden, v.spec.Settings) {
+			w.guards.hop(path, "")
+		}
+		for _, r := range v.spec.Roots {
+			w.guards.byUser(r)
+		}
 	}
 	w.all(w.byName)
 	w.guards = nil
@@ -42,7 +48,10 @@ func (v *view) maskSecrets() error {
 	if err := os.WriteFile(mask, nil, 0); err != nil {
 		return fmt.Errorf("creating the mask of secret files: %w", err)
 	}
-	for _, path := range append(w.found, existing(joined(v.spec.Home, homeSecretFiles))...) {
+	hidden := slices.DeleteFunc(existing(v.spec.Hidden), isFolder) // folders are hidden already
+	for _, path := range slices.Concat(
+		w.found, existing(joined(v.spec.Home, homeSecretFiles)), hidden,
+	) {
 		if slices.Contains(v.spec.Secrets, path) {
 			continue
 		}
@@ -66,6 +75,11 @@ func (v *view) maskSecrets() error {
 		}
 	}
 	return nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // shows reports whether a folder of the home stays visible because it contains a secret file that

@@ -38,6 +38,12 @@ type Spec struct {
 	Readable []string `json:"readable,omitempty"`
 	// Secrets lists secret files that stay readable. Those in the home are also in Readable.
 	Secrets []string `json:"secrets,omitempty"`
+	// Hidden lists files and folders that become empty: agent-lsp's own data, such as the stored
+	// keys.
+	Hidden []string `json:"hidden,omitempty"`
+	// Settings lists files and folders of the user's own settings of agent-lsp, which can start
+	// programs. In the roots, they are protected like Hidden.
+	Settings []string `json:"settings,omitempty"`
 	// Home is the user's home, which is empty and private except for Readable and Caches.
 	Home string `json:"home,omitempty"`
 	// HomeName is another path of the home that must work, such as a link, or "" if there is none.
@@ -71,7 +77,7 @@ func (s Spec) Args(exe string, argv []string) ([]string, error) {
 
 // Prefix returns the part of Args before the command.
 func (s Spec) Prefix(exe string) ([]string, error) {
-	for _, list := range [][]string{s.Roots, s.Readable, s.Secrets, s.Caches,
+	for _, list := range [][]string{s.Roots, s.Readable, s.Secrets, s.Caches, s.Hidden, s.Settings,
 		nonEmpty(s.Home, s.HomeName, s.Layer, s.Lock, s.Tmp, s.Proxy, s.Dir)} {
 		for _, p := range list {
 			if !filepath.IsAbs(p) {
