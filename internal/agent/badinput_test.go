@@ -130,16 +130,32 @@ func TestHugeArgument(t *testing.T) {
 	})
 }
 
+// The shown text is the text of the reply, even if the model streams invalid UTF-8 or only the
+// beginning of the reply.
 func TestInvalidUTF8InDeltas(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := script(step{chunks: []string{"a\xff", "b\xe4\xb8", "\xadc", "\xf0\x9f"}})
-		r := newRig(t, m, nil)
+		beginning := func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
+			on(Delta{Kind: DeltaText, Text: "half"})
+			m := message.NewText(message.RoleAssistant, "half and half")
+			m.Stop = message.StopEnd
+			return &Reply{Message: m}, nil
+		}
+		r := newRig(t, script(step{chunks: []string{"a\xff", "b\xe4\xb8", "\xadc", "\xf0\x9f"}},
+			step{do: beginning}), nil)
 		defer r.close()
 		r.run("go")
+		r.run("go on")
+		var shown []string
+		for _, e := range r.log.all() {
+			if done, ok := e.(ItemCompleted); ok && done.Item.Type == ItemAssistant {
+				shown = append(shown, done.Item.Text)
+			}
+		}
 		want := "a\uFFFDb中c\uFFFD\uFFFD"
 		if got := r.s.Messages()[1].TextContent(); got != want {
 			t.Errorf("history %q", got)
 		}
+		eq(t, "shown", strings.Join(shown, "\n"), want+"\nhalf and half")
 		checkDeltas(t, r.log.all())
 	})
 }
