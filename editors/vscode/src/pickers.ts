@@ -171,12 +171,17 @@ export function modelRows(
     reference === now || `${model.provider}/${reference}` === now;
   const sorted = [...models].sort((a, b) => Number(isCurrent(b)) - Number(isCurrent(a)));
   const providers = [...new Set(sorted.map(({ model }) => model.provider))];
+  // The heading already names an only provider. With several, the user can search for their names.
+  const labelOf = ({ reference, model }: { reference: string; model: Model }) =>
+    providers.length === 1 && reference.startsWith(`${model.provider}/`)
+      ? reference.slice(model.provider.length + 1)
+      : reference;
   return providers.flatMap((provider) => [
     { label: provider, kind: vscode.QuickPickItemKind.Separator, reference: '' },
     ...sorted
       .filter(({ model }) => model.provider === provider)
       .map((entry) => ({
-        label: entry.reference,
+        label: labelOf(entry),
         reference: entry.reference,
         description: [isCurrent(entry) && 'current', modelFacts(entry.model)]
           .filter(Boolean)

@@ -112,6 +112,10 @@ export class SessionList {
         sessions.map((session) => this.row(session)),
         archived ? [] : first,
       );
+      // After a search, Enter opens the first session found instead of a new one.
+      const id = sessions[0]?.sessionId;
+      const found = pick.items.find(({ session }) => session?.sessionId === id);
+      if (query && id && found) pick.activeItems = [found];
       pick.busy = false;
     };
     const again = () => {

@@ -148,7 +148,7 @@ export class Setup {
         ? 'Leave it empty if the server does not need one.'
         : 'Leave it empty to keep the stored one.';
     const key = await vscode.window.showInputBox({
-      title: `API key for ${choice.name === '' ? hostOf(name) : choice.label}`,
+      title: `API key for ${titleOf({ choice, name })}`,
       password: true,
       ignoreFocusOut: true,
       prompt: `Stored in the system keyring, or in a file that only you can read.${page} ${empty}`,
@@ -185,11 +185,12 @@ export class Setup {
     await this.tryModel(provider, model);
   }
 
-  private async typed({ name, choice }: Provider): Promise<string | undefined> {
+  private async typed(provider: Provider): Promise<string | undefined> {
+    const { name, choice } = provider;
     const prompt =
       choice.name === 'azure' ? 'The name of your deployment' : 'The id that the provider uses';
     const id = await vscode.window.showInputBox({
-      title: `Model from ${name}`,
+      title: `Model from ${titleOf(provider)}`,
       prompt,
       ignoreFocusOut: true,
     });
@@ -201,13 +202,15 @@ export class Setup {
     const { name, choice } = provider;
     try {
       const { models } = await working(
-        `Asking ${name} for its models…`,
+        `Asking ${titleOf(provider)} for its models…`,
         this.daemon.request('agent/models', { provider: name }),
       );
       if (models.length > 0) return models;
-      return this.failed(provider, `${choice.label} lists no chat models.`, [again, typeModel]);
+      return this.failed(provider, `${titleOf(provider)} lists no chat models.`, [again, typeModel]);
     } catch (error) {
-      const { what, help } = errorParts((error as Error).message);
+      // The user does not know the name that was derived from the URL.
+      const message = (error as Error).message.replaceAll(name, titleOf(provider));
+      const { what, help } = errorParts(choice.name === '' ? message : (error as Error).message);
       const isKey = /\b(key|401|403|unauthorized)\b/i.test(what) && choice.key !== 'none';
       return this.failed(
         provider,
@@ -249,9 +252,7 @@ export class Setup {
       const ms = test.latencyMs ?? 0;
       const time = ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
       const name = model.slice(model.lastIndexOf('/') + 1); // the full reference would be too long
-      return void vscode.window.showInformationMessage(
-        `${name} answered in ${time} and is now in use.`,
-      );
+      return void vscode.window.showInformationMessage(`${name} answered in ${time}.`);
     }
     const ways = [...(provider.choice.key === 'none' ? [] : [retype]), otherModel, useAnyway];
     const way = await vscode.window.showErrorMessage(
@@ -284,6 +285,11 @@ function settings(): Config {
     provider: own<NonNullable<Config['provider']>>('provider'),
     providers: own<NonNullable<Config['providers']>>('providers'),
   };
+}
+
+/** Returns the name of a provider that the user knows. */
+function titleOf({ choice, name }: Provider): string {
+  return choice.name === '' ? hostOf(name) : choice.label;
 }
 
 /** Returns the host that the user has entered for a provider without a known name. */

@@ -87,10 +87,13 @@ export class ReviewCommands {
     const marks = editor ? await this.sides.marksIn(editor.document.uri) : [];
     const next = editor && (nextMark(marks, editor.selection.active.line, 1) ?? marks[0]);
     if (editor && next) return show(editor, next);
-    for (let files = this.proposals.files().length; files > 0; files--) {
+    const seen = new Set<string>();
+    for (;;) {
       await stepInReview(1);
       const shown = vscode.window.activeTextEditor?.document.uri;
-      if (!shown || (await this.sides.marksIn(shown)).length > 0) return;
+      if (!shown || seen.has(shown.toString())) return;
+      if ((await this.sides.marksIn(shown)).length > 0) return;
+      seen.add(shown.toString());
     }
   }
 
@@ -149,7 +152,7 @@ export class ReviewCommands {
     if (!text) return;
     this.threads.comment(refOf(pending), text);
     // A diff does not show the box with the comment.
-    if (isDiffShown())
+    if (isDiffShown() || isReviewShown())
       vscode.window.setStatusBarMessage('Your comment is sent with your decision.', 6000);
   }
 

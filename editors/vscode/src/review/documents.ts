@@ -48,6 +48,8 @@ export class SideDocuments
   implements vscode.TextDocumentContentProvider, vscode.FileSystemProvider, vscode.Disposable
 {
   private readonly edited = new Map<string, Edited>();
+  /** The ids of decided proposals. There is nothing left to load. */
+  private readonly decided = new Set<string>();
   private readonly baseChanged = new vscode.EventEmitter<vscode.Uri>();
   private readonly fileChanged = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   private readonly subscriptions: vscode.Disposable[];
@@ -164,7 +166,8 @@ export class SideDocuments
 
   private async pending(uri: vscode.Uri): Promise<PendingFile | undefined> {
     const { proposalId, file } = sideOf(uri);
-    if (!this.proposals.get(proposalId)) await this.load(proposalId);
+    if (!this.proposals.get(proposalId) && !this.decided.has(proposalId))
+      await this.load(proposalId);
     return this.proposals.file(proposalId, file);
   }
 
@@ -223,6 +226,7 @@ export class SideDocuments
    * left to save. The review of all files stays open until all proposals are decided.
    */
   private async close(proposalId: string): Promise<void> {
+    this.decided.add(proposalId);
     const ours = (uri: vscode.Uri) =>
       uri.scheme === proposedScheme && sideOf(uri).proposalId === proposalId;
     for (const document of vscode.workspace.textDocuments.filter((d) => d.isDirty && ours(d.uri)))
@@ -232,7 +236,9 @@ export class SideDocuments
     const diffs = tabs.filter((tab) =>
       tab.input instanceof vscode.TabInputTextDiff
         ? ours(tab.input.modified)
-        : done && isReviewTab(tab),
+        : // VS Code opens a side as a tab if the user edits it in the review.
+          (tab.input instanceof vscode.TabInputText && ours(tab.input.uri)) ||
+          (done && isReviewTab(tab)),
     );
     if (diffs.length > 0) await vscode.window.tabGroups.close(diffs, true);
     const decided = [...this.edited.keys()].map((uri) => vscode.Uri.parse(uri)).filter(ours);

@@ -78,7 +78,7 @@ async function setUpProvider(d) {
   const key = `sk-${'good-'.repeat(4)}${Date.now()}`;
   const server = await providerServer(key);
   const url = `http://127.0.0.1:${server.address().port}/v1`;
-  const model = `127-0-0-1-${server.address().port}/tiny-chat`;
+  const model = 'tiny-chat';
   await d.play({ text: 'Scripted.' });
   try {
     await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '', AGENT_LSP_KEYRING: 'file' });
@@ -113,7 +113,7 @@ async function setUpProvider(d) {
       .locator('.quick-input-title', { hasText: `API key for ${new URL(url).host}` })
       .waitFor();
     await d.answer('sk-wrong');
-    await toast(d, 'is invalid: who are you?').waitFor();
+    await toast(d, `The API key of ${new URL(url).host} is invalid: who are you?`).waitFor();
     await d.shot('setup-3-wrong-key');
     await d.click(
       toast(d, 'is invalid').locator('.monaco-button', { hasText: 'Enter the key again' }),

@@ -78,7 +78,9 @@ async function setUp(d, server, key) {
   await d.choose('Other URL');
   await d.answer(`http://127.0.0.1:${server.address().port}/v1`);
   await d.answer(key);
-  await d.page.locator('.quick-input-list .monaco-list-row', { hasText: 'tiny-chat' }).waitFor();
+  const listed = d.page.locator('.quick-input-list .monaco-list-row .label-name');
+  await listed.filter({ hasText: 'tiny-chat' }).waitFor();
+  assert.equal(await listed.first().textContent(), 'tiny-chat', 'its provider is in the heading');
   await d.page.keyboard.press('Enter');
   await d.panel.locator('.picker.model', { hasText: 'Model: tiny-chat' }).waitFor();
   await d.inputFocused();
@@ -178,8 +180,12 @@ async function firstMinutes(d) {
     await d.click(d.panel.locator('.welcome').getByRole('button', { name: 'Earlier sessions' }));
     await d.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
     await d.page.keyboard.type('greeting');
+    const found = d.page.locator('.quick-input-list .monaco-list-row.focused', {
+      hasText: 'correct the greeting',
+    });
+    await found.waitFor();
     await d.shot('trial-11-sessions');
-    await d.chooseLike('greeting', 'correct the greeting');
+    await d.page.keyboard.press('Enter');
     await d.entry('assistantMessage', 'All four files greet now').waitFor();
     assert.match(
       await d.entry('toolCall', 'three.js').last().textContent(),

@@ -100,3 +100,15 @@ test('the list has no backticks, because it cannot draw code', async () => {
   assert.deepEqual(list.labels(), [plain, 'Fix add in calc.js', 'Test add']);
   assert.doesNotMatch(texts().join(), /`/);
 });
+
+test('after a search, Enter opens the first session found', async () => {
+  const { pick } = await listOver([session({ title: 'Mine' })]);
+  assert.equal(pick.activeItems.length, 0, 'without a search, the first row is active');
+  pick.value = 'mine';
+  pick.typed.fire(pick.value);
+  await new Promise(setImmediate);
+  assert.deepEqual(
+    pick.activeItems.map((item) => item.label),
+    ['Mine'],
+  );
+});

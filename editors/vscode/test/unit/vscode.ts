@@ -45,11 +45,13 @@ export interface Problem {
 export class Pick {
   items: { label: string; detail?: string }[] = [];
   selectedItems: { label: string }[] = [];
+  activeItems: { label: string }[] = [];
   value = '';
   hidden = false;
   readonly accepted = new EventEmitter<void>();
   readonly onDidAccept = this.accepted.event;
-  readonly onDidChangeValue = new EventEmitter<string>().event;
+  readonly typed = new EventEmitter<string>();
+  readonly onDidChangeValue = this.typed.event;
   readonly onDidTriggerButton = new EventEmitter<object>().event;
   readonly onDidTriggerItemButton = new EventEmitter<object>().event;
   readonly onDidHide = new EventEmitter<void>().event;
