@@ -95,6 +95,8 @@ func sameHost(server string) func(*http.Request, []*http.Request) error {
 		switch {
 		case err != nil || r.URL.Host != own.Host:
 			return fmt.Errorf("it redirects to another host, %s", r.URL.Host)
+		case own.Scheme == "https" && r.URL.Scheme != "https":
+			return errors.New("it redirects to an address without encryption")
 		case len(via) >= mostRedirects:
 			return errors.New("it redirects too often")
 		}

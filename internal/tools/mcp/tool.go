@@ -197,16 +197,34 @@ func (r *resources) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared,
 	if err := call.Decode(&args); err != nil {
 		return nil, err
 	}
-	return &tool.Prepared{Run: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
-		session, err := r.server.ready(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if args.URI == "" {
-			return r.list(ctx, session)
-		}
-		return r.read(ctx, session, args.URI)
-	}}, nil
+	return &tool.Prepared{
+		Subject: r.subject(args.URI),
+		Run: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
+			session, err := r.server.ready(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if args.URI == "" {
+				return r.list(ctx, session)
+			}
+			return r.read(ctx, session, args.URI)
+		},
+	}, nil
+}
+
+// subject returns the subject of a permission to use the resources. A server may use the URI of a
+// request for any purpose, so a request needs the same permission as a call of a tool.
+func (r *resources) subject(uri string) *tool.Subject {
+	server := r.server.conf.Name
+	s := &tool.Subject{
+		Kind: tool.SubjectMCP, Title: "List the resources of the MCP server " + server,
+		Name: r.spec.Name, Origin: server + "/resources", Command: server + "/resources",
+	}
+	if uri != "" {
+		s.Title = "Read a resource of the MCP server " + server
+		s.Command += " " + uri
+	}
+	return s
 }
 
 func (r *resources) read(
