@@ -23,7 +23,7 @@ func (l *languageServers) permit(
 	sub := &tool.Subject{Kind: tool.SubjectEdit, Title: title}
 	for _, c := range changes {
 		for _, ref := range []workspace.Ref{c.Ref, c.NewRef} {
-			if ref.IsFile() && ref.Key != named.Key && !slices.Contains(sub.Paths, ref.Path) {
+			if ref.Path != "" && ref.Key != named.Key && !slices.Contains(sub.Paths, ref.Path) {
 				sub.Paths = append(sub.Paths, ref.Path)
 			}
 		}

@@ -78,7 +78,7 @@ func (ps paths) subject(kind tool.SubjectKind, verb string) *tool.Subject {
 	var names []string
 	for _, p := range ps {
 		names = append(names, p.path)
-		if p.err == nil && p.ref.IsFile() {
+		if p.err == nil && p.ref.Path != "" { // also an open document outside the folders
 			s.Paths = append(s.Paths, p.ref.Path)
 		} else {
 			s.Paths = append(s.Paths, p.path)

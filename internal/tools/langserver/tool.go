@@ -106,10 +106,10 @@ func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, e
 	switch {
 	case t.spec.Effect != tool.ReadOnly:
 		p.Subject = &tool.Subject{Kind: tool.SubjectEdit, Title: p.Label}
-	case a.named.IsFile():
+	case a.named.Path != "": // also an open document outside the folders
 		p.Subject = &tool.Subject{Kind: tool.SubjectRead, Title: p.Label}
 	}
-	if a.named.IsFile() {
+	if a.named.Path != "" {
 		p.Subject.Paths = []string{a.named.Path}
 	}
 	return p, nil
