@@ -32,11 +32,11 @@ func SecretNames(folder string) func(name string) bool {
 	if Secret(folder + "/x") {
 		return func(string) bool { return true }
 	}
-	switch strings.ToLower(path.Base(folder)) {
+	switch launcher.Fold(path.Base(folder)) {
 	case ".cargo", ".config", "agent-lsp":
 		return func(name string) bool { return Secret(folder + "/" + name) }
 	}
-	return func(name string) bool { return secretName(strings.ToLower(name)) }
+	return func(name string) bool { return secretName(launcher.Fold(name)) }
 }
 
 // secretName reports whether a file with this name in lower case usually contains secrets, whatever
@@ -46,7 +46,7 @@ func secretName(name string) bool { return settingsNames[name] || launcher.Secre
 // protectedRead returns the reason why reading a file requires approval, or "" if it does not. It
 // ignores case, because some file systems do.
 func protectedRead(path string) string {
-	parts := strings.Split(strings.ToLower(filepath.ToSlash(path)), "/")
+	parts := strings.Split(launcher.Fold(filepath.ToSlash(path)), "/")
 	name := parts[len(parts)-1]
 	if len(parts) > 3 && parts[1] == "proc" && slices.ContainsFunc(parts[3:], ofProcess) {
 		return "it shows the environment, the memory or the files of a process"
@@ -99,7 +99,7 @@ func (s Settings) protectedEdit(path string) string {
 	if s.guarded(path) {
 		return "git or a link with a protected name uses it, so it can start programs"
 	}
-	parts := strings.Split(strings.ToLower(filepath.ToSlash(s.inRoot(path))), "/")
+	parts := strings.Split(launcher.Fold(filepath.ToSlash(s.inRoot(path))), "/")
 	for i, name := range parts {
 		switch {
 		case !launcher.StartsPrograms(strings.Join(parts[:i+1], "/")) && !historyFolders[name]:

@@ -142,3 +142,24 @@ func TestHardLinksToSecretFiles(t *testing.T) {
 		}
 	}
 }
+
+// File systems that ignore case also treat some other characters as the same.
+func TestNamesThatFileSystemsTreatAsTheSame(t *testing.T) {
+	for _, name := range []string{".ENV", "a/.\u017fsh/x", "id_r\u017fa", "a.\u212aEY",
+		"credential\u017f", ".e\u200dnv", ".env\ufe0f"} {
+		if !Secret(name) {
+			t.Errorf("%q is not secret", name)
+		}
+	}
+	for _, name := range []string{".VSCODE/x", ".v\u017fcode/tasks.json", ".git\u200c/config",
+		".cargo/con\ufb01g.toml", ".github/work\ufb02ows/x.yml", ".agent-l\u017fp.json"} {
+		if (Settings{}).protectedEdit("/w/"+name) == "" {
+			t.Errorf("%q starts no programs", name)
+		}
+	}
+	for _, name := range []string{"straße", "日本語", "env", "a\u0301.txt"} {
+		if Secret(name) || (Settings{}).protectedEdit("/w/"+name) != "" {
+			t.Errorf("%q is protected", name)
+		}
+	}
+}

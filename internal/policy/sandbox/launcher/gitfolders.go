@@ -69,7 +69,7 @@ func namedBy(file, prefix, dir string) string {
 // case, because some file systems do.
 func InGitFolder(rel string, folders []string) bool {
 	for _, f := range folders {
-		if Below(strings.ToLower(rel), strings.ToLower(f)) {
+		if Below(Fold(rel), Fold(f)) {
 			return true
 		}
 	}

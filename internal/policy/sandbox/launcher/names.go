@@ -6,7 +6,7 @@ import (
 )
 
 // The complete lists of files that start programs or contain secrets (docs/use/permissions.md).
-// Names match at any depth of a root. Case is ignored, because some file systems ignore it.
+// Names match at any depth of a root. They are compared after Fold.
 var (
 	startingFolders = set(
 		".git",
@@ -75,7 +75,7 @@ func StartsPrograms(rel string) bool {
 // startsPrograms checks one name in a folder. Some names are not protected inside installed
 // packages.
 func startsPrograms(folder, name string, ofPackage bool) bool {
-	name = strings.ToLower(name)
+	name = Fold(name)
 	switch {
 	case ofPackage && readAtTheTop(name):
 		return false
@@ -87,7 +87,7 @@ func startsPrograms(folder, name string, ofPackage bool) bool {
 	case ofPackage && name == "workflows":
 		return false
 	}
-	inner, ok := startingPairs[strings.ToLower(folder)]
+	inner, ok := startingPairs[Fold(folder)]
 	return ok && inner == name
 }
 
@@ -126,11 +126,11 @@ func inPackages(rel string) bool {
 
 // pairFolder returns the name that is protected inside a folder of this name, or "" if there is
 // none.
-func pairFolder(name string) string { return startingPairs[strings.ToLower(name)] }
+func pairFolder(name string) string { return startingPairs[Fold(name)] }
 
 // Secret reports whether a file of this name or path usually contains secrets.
 func Secret(name string) bool {
-	name = strings.ToLower(path.Base(name))
+	name = Fold(path.Base(name))
 	if secretFree[name] {
 		return false
 	}
