@@ -135,6 +135,9 @@ func (s Settings) classify(m machine, rules []Rule, req *tool.ApprovalRequest) v
 	case tool.SubjectMCP, tool.SubjectNetwork:
 		return s.judgeNamed(rules, req)
 	}
+	if s.profile() == ProfileReadOnly && req.Effect != tool.ReadOnly {
+		return s.judgeSilent(req)
+	}
 	return verdict{action: Ask, reason: "only you can decide this"}
 }
 

@@ -54,11 +54,26 @@ func (t *rememberTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepar
 		return nil, err
 	}
 	return &tool.Prepared{
-		Label: strings.TrimSpace("Remember " + a.Key),
+		Label:   strings.TrimSpace("Remember " + a.Key),
+		Subject: a.subject(),
 		Run: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
 			return t.remember(ctx, a)
 		},
 	}, nil
+}
+
+// subject returns the subject of a permission to remember a text for all projects, which only the
+// user can give. Otherwise, a text of one project could influence the work on all others. A memory
+// of this project needs no permission.
+func (a rememberArgs) subject() *tool.Subject {
+	if a.Scope != User {
+		return nil
+	}
+	title := "Remember for all projects: " + a.Content
+	if a.Key != "" {
+		title = "Remember for all projects as " + a.Key + ": " + a.Content
+	}
+	return &tool.Subject{Kind: tool.SubjectTrust, Title: title}
 }
 
 func (t *rememberTool) remember(ctx context.Context, a rememberArgs) (*tool.Result, error) {
