@@ -196,6 +196,9 @@ func (d *daemon) openWorkspace(init agentapi.Init) {
 	cwd, _ := os.Getwd()
 	d.language = &languageServers{
 		editor: d.editor, config: d.settings.config, processes: d.processes, secret: d.secret,
+		withheld: func(session, tool, named, path string) bool {
+			return d.policy.Withholds(session, tool, named, path)
+		},
 		trust: newServerTrust(d.settings.trust, func() *policy.Engine { return d.policy }),
 	}
 	d.language.trust.plan = d.languagePlan
@@ -247,8 +250,8 @@ func (d *daemon) openTools(terminal acp.Terminal) {
 		Terminal: inTerminal(terminal, d.shortListed),
 		AskHost:  d.askHost, Env: d.commandEnv,
 		Sandbox: d.sandboxPlan, Classify: classify, Secret: d.secret,
-		SecretNames: policy.SecretNames,
-		SpillDir:    d.folders.file("spill"), GlobalIgnore: search.GlobalIgnore(),
+		SecretNames: policy.SecretNames, Withheld: d.policy.Withholds,
+		SpillDir: d.folders.file("spill"), GlobalIgnore: search.GlobalIgnore(),
 	})
 }
 

@@ -50,6 +50,22 @@ func (f *folders) file(name ...string) string {
 // spill returns the folder for a session's outputs that were too long for the model.
 func (f *folders) spill(session string) string { return f.file("spill", session) }
 
+// maxForks limits how many sessions forked returns.
+const maxForks = 20
+
+// forked returns the sessions from which a session was forked.
+func (d *daemon) forked(session string) (list []string) {
+	for len(list) < maxForks {
+		e, err := d.cleanup.library.Entry(session)
+		if err != nil || e.ForkOf == "" {
+			break
+		}
+		session = e.ForkOf
+		list = append(list, session)
+	}
+	return list
+}
+
 // spillTo returns a function for text that is too long for the model. The function removes secrets
 // from the text and stores it in a file that the session's tools can read.
 func (f *folders) spillTo(

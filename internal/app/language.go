@@ -31,13 +31,15 @@ type languageServers struct {
 	processes *processRunner
 	trust     *serverTrust
 	secret    func(path string) bool
+	withheld  func(session, tool, named, path string) bool
 }
 
 func (l *languageServers) open(w *workspace.Workspace) {
 	l.workspace = w
 	l.hub = langserver.New(langserver.Options{Workspace: w, Runner: l.processes.runner,
 		Query: l.editorQuery, Servers: l.servers, AfterEdit: l.diagnosticsAfterEdit,
-		Allow: l.trust.allow, Sandbox: l.trust.sandbox, Secret: l.secret})
+		Allow: l.trust.allow, Sandbox: l.trust.sandbox, Secret: l.secret,
+		Withheld: l.withheld})
 }
 
 // tools returns a session's tools that query language servers.

@@ -83,7 +83,7 @@ func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Option
 	p.hooks = parent.hooks
 	d.sessions.add(p)
 	o := agent.Options{ID: id, Cwd: s.Cwd, Parent: s.Parent, Environment: p, Approver: d.policy,
-		Spill: d.folders.spillTo(s.Parent, d.redact.Bytes), Locks: d.shared.locks,
+		Spill: d.folders.spillTo(parent.owner(), d.redact.Bytes), Locks: d.shared.locks,
 		Starts: d.shared.starts}
 	if wrap := d.shared.wrapChild; wrap != nil {
 		o = wrap(o, s)

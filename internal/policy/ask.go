@@ -64,6 +64,21 @@ type Question struct {
 	Answered func(Reply)
 }
 
+// Wider returns the rule that a lasting answer creates if this rule allows more than the text of the
+// question says. Otherwise, it returns "".
+func (q Question) Wider() string {
+	for _, o := range q.Options {
+		lasting := o.Kind == AllowSession || o.Kind == AllowAlways
+		switch s := q.Subject; {
+		case !lasting || o.Pattern == "":
+		case s.Kind == tool.SubjectMCP, s.Kind == tool.SubjectCommand &&
+			o.Pattern != showPatterns("bash", []string{"=" + s.Command}):
+			return o.Pattern
+		}
+	}
+	return ""
+}
+
 // Answer passes on the answer as soon as it is known. The reply that Ask returns for this question
 // is then ignored.
 func (q Question) Answer(r Reply) {
@@ -86,7 +101,7 @@ func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest,
 	opts := e.options(req, v)
 	p := newPending(ctx, req, Question{
 		SessionID: req.SessionID, TurnID: req.TurnID, ItemID: req.ItemID, Title: title(req),
-		Reason:  visibleLines(v.reason),
+		Reason:  visible.Lines(v.reason),
 		Subject: *req.Subject, Sandbox: v.place, Options: opts,
 	})
 	if req.Preview != nil {
@@ -108,27 +123,18 @@ func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest,
 func title(req *tool.ApprovalRequest) string {
 	switch s := req.Subject; {
 	case s.Kind == tool.SubjectCommand && s.Command != "":
-		return "Run " + visibleLines(s.Command)
+		return "Run " + visible.Lines(s.Command)
 	case s.Kind == tool.SubjectMCP && s.Command != "":
-		return visibleLines(label(req) + ": " + s.Command)
+		return visible.Lines(label(req) + ": " + s.Command)
 	}
-	return visibleLines(label(req))
+	return visible.Lines(label(req))
 }
 
-// visibleLines escapes invisible characters, line by line.
-func visibleLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = visible.Text(line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// visibleDiff is like visibleLines, but keeps tabs, because a diff of code contains many of them.
+// visibleDiff is like visible.Lines, but keeps tabs, because a diff of code contains many of them.
 func visibleDiff(text string) string {
 	parts := strings.Split(text, "\t")
 	for i, part := range parts {
-		parts[i] = visibleLines(part)
+		parts[i] = visible.Lines(part)
 	}
 	return strings.Join(parts, "\t")
 }

@@ -20,7 +20,7 @@ func TestRulesAndGlobsAgree(t *testing.T) {
 		`src/\{x\}.go`,
 		"src/x/**/a*", "**/.github/**", "src/.*", "**/a?go", "src/[a-c].go", "*/a.go",
 	} {
-		rule, rerr := ParseRule("deny edit(" + pattern + ")")
+		rule, rerr := ParseRule("allow edit(" + pattern + ")")
 		glob, gerr := search.CompileGlob(pattern)
 		if rerr != nil || gerr != nil {
 			t.Fatalf("%s: %v, %v", pattern, rerr, gerr)

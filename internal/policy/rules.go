@@ -10,6 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/globs"
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
 // Action is the result of a rule or of the complete policy.
@@ -239,17 +240,24 @@ func (r *Rule) matchName(name string) bool {
 }
 
 // matchPath reports whether the rule matches a path, either as given or relative to one of the
-// roots.
+// roots. Deny and ask rules ignore case, because some file systems do.
 func (r *Rule) matchPath(path string, roots []string) bool {
 	for _, p := range append(relatives(path, roots), filepath.ToSlash(path)) {
-		if r.exact == p && p != "" {
-			return true
-		}
-		if ok, _ := doublestar.Match(r.glob, p); ok && r.exact == "" {
+		if matchName(r.exact, r.glob, p) || r.Action != Allow &&
+			matchName(launcher.Fold(r.exact), launcher.Fold(r.glob), launcher.Fold(p)) {
 			return true
 		}
 	}
 	return r.Pattern == "*"
+}
+
+// matchName compares a path with exact or, if exact is "", with glob.
+func matchName(exact, glob, path string) bool {
+	if exact != "" {
+		return exact == path
+	}
+	ok, _ := doublestar.Match(glob, path)
+	return ok
 }
 
 func relatives(path string, roots []string) []string {

@@ -239,3 +239,22 @@ func wordsOnly(w string) bool {
 	return strings.HasSuffix(w, " %s") && !strings.ContainsAny(w, ";|&\n") ||
 		strings.HasPrefix(w, "find")
 }
+
+// Some file systems ignore case, so rules that deny or ask ignore it too. Rules that allow do not.
+func TestDenyRulesIgnoreCase(t *testing.T) {
+	for rule, want := range map[string]bool{
+		"deny read(**/secrets/**)": true, "ask edit(=src/a.go)": true, "allow read(secrets/**)": false,
+	} {
+		r, err := ParseRule(rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "/w/Secrets/a"
+		if r.exact != "" {
+			path = "/w/SRC/A.go"
+		}
+		if got := r.matchPath(path, []string{"/w"}); got != want {
+			t.Errorf("%s: %v", rule, got)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func (e *sessionEnv) commandEnv(call *tool.Call) []string {
 func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, cmd shell.Command,
 	a bashArgs) (*tool.Result, error) {
 	o := e.shellOptions()
-	cmd.Shell, cmd.SpillDir = o.Program, e.spillDir(call)
+	cmd.Shell, cmd.SpillDir = o.Program, e.spillDir()
 	cmd.HeadBytes, cmd.TailBytes = bashHead, bashTail
 	if e.Sandbox != nil {
 		plan, err := e.Sandbox(call)
@@ -164,13 +164,13 @@ func (e *sessionEnv) runCommand(ctx context.Context, call *tool.Call,
 	return e.Runner.Run(ctx, cmd)
 }
 
-// spillDir returns the folder for this session's long outputs, so that they can be deleted together
-// with the session.
-func (e *sessionEnv) spillDir(call *tool.Call) string {
-	if e.SpillDir == "" || call.SessionID == "" || strings.ContainsAny(call.SessionID, `/\.`) {
-		return e.SpillDir // a sub-agent made the call
+// spillDir returns the folder for the long outputs of the user's session to which this session
+// belongs, so that they can be deleted together with that session.
+func (e *sessionEnv) spillDir() string {
+	if e.SpillDir == "" || !filepath.IsLocal(e.owner()) {
+		return e.SpillDir
 	}
-	return filepath.Join(e.SpillDir, call.SessionID)
+	return filepath.Join(e.SpillDir, e.owner())
 }
 
 // shellOptions returns the options that apply now, with defaults for those that are not set.

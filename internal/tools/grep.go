@@ -90,7 +90,7 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named,
 	q.Unsaved, q.Overlay = e.unsaved()
 	// Whether a secret file matches must not affect the result. Otherwise, many patterns together
 	// would reveal the secret.
-	q.Secret, q.Withheld = e.SecretNames, e.Secret
+	q.Secret, q.Withheld = e.SecretNames, func(path string) bool { return e.withheld("grep", root, path) }
 	found, err := search.Grep(ctx, root, e.walkOptions(hidden, a.All), q)
 	if err != nil {
 		return nil, e.lookError(call, "searching", root, err)
@@ -107,6 +107,13 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named,
 	res.Details = details(map[string]any{"matches": found.Matches, "files": len(found.Files),
 		"more": found.More})
 	return res, nil
+}
+
+// withheld reports whether a search must not show a file that the call does not name, because the
+// file is secret or because of a rule.
+func (e *sessionEnv) withheld(tool, named, path string) bool {
+	return e.Secret != nil && e.Secret(path) ||
+		e.Deps.Withheld != nil && e.Deps.Withheld(e.ID, tool, named, path)
 }
 
 // searchRoot returns the path of the folder or file to search.

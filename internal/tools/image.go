@@ -8,7 +8,9 @@ import (
 	_ "image/gif" // registers the format
 	"image/jpeg"
 	"image/png"
+	"io"
 	"net/http"
+	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
@@ -20,6 +22,9 @@ const (
 	imageSide   = 2000       // pixels; larger images are scaled down
 	imagePixels = 16_000_000 // larger images are not decoded
 	jpegQuality = 85
+	// decodeTime is the maximum duration of decoding, because a small JPEG can contain millions of
+	// passes over all its pixels.
+	decodeTime = 20 * time.Second
 )
 
 // sniffImage returns the media type of an image, determined from its first bytes, or "" if models
@@ -55,10 +60,26 @@ func imageResult(name, uri, kind string, raw []byte) (*tool.Result, error) {
 	return res, nil
 }
 
+// timed is a reader that fails at a time, which ends the decoding of an image. It returns few bytes
+// at a time, because a few kilobytes can take seconds to decode.
+type timed struct {
+	r     io.Reader
+	until time.Time
+}
+
+var errSlowImage = fmt.Errorf("decoding it takes more than %v", decodeTime)
+
+func (t *timed) Read(p []byte) (int, error) {
+	if time.Now().After(t.until) {
+		return 0, errSlowImage
+	}
+	return t.r.Read(p[:min(len(p), 256)])
+}
+
 // shrink scales an image down until it fits imageSide and imageBytes. It encodes the image as PNG
 // or JPEG, whichever is smaller.
 func shrink(raw []byte) ([]byte, string, error) {
-	src, _, err := image.Decode(bytes.NewReader(raw))
+	src, _, err := image.Decode(&timed{bytes.NewReader(raw), time.Now().Add(decodeTime)})
 	if err != nil {
 		return nil, "", err
 	}

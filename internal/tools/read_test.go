@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
@@ -103,6 +104,24 @@ func TestReadImage(t *testing.T) {
 	cfg, _, err := image.DecodeConfig(bytes.NewReader(res.Content[0].Data))
 	if err != nil || cfg.Width != 2000 || cfg.Height != 100 {
 		t.Errorf("made smaller: %v %v", cfg, err)
+	}
+}
+
+// An image whose decoding takes too long is refused, because a small JPEG can contain millions of
+// passes over its pixels.
+func TestDecodingHasATimeLimit(t *testing.T) {
+	raw := []byte{0xFF, 0xD8, 0xFF, 0xDB, 0, 67} // start, one table of quantization
+	raw = append(raw, make([]byte, 65)...)
+	raw = append(raw, 0xFF, 0xC2, 0, 11, 8, 15, 160, 15, 160, 1, 1, 0x11, 0) // 4000×4000, progressive
+	raw = append(raw, 0xFF, 0xC4, 0, 20, 0x10, 1)
+	raw = append(append(raw, make([]byte, 15)...), 0xE0) // one code: 2¹⁴ empty blocks
+	for range 100_000 {
+		raw = append(raw, 0xFF, 0xDA, 0, 8, 1, 1, 0, 1, 63, 0) // one pass
+		raw = append(raw, make([]byte, 32)...)
+	}
+	_, _, err := image.Decode(&timed{bytes.NewReader(raw), time.Now().Add(2 * time.Second)})
+	if !errors.Is(err, errSlowImage) {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -206,19 +225,44 @@ func TestReadVanishing(t *testing.T) {
 	}
 }
 
+// A session reads the stored outputs of its own, of the session to which it belongs as a sub-agent,
+// and of the sessions from which it was forked, but no others.
 func TestReadSpill(t *testing.T) {
 	spill := t.TempDir()
 	h := newHarness(t, func(d *Deps) { d.SpillDir = spill })
-	path := filepath.Join(spill, "out.txt")
-	if err := os.WriteFile(path, []byte("one\nneedle\n"), 0o600); err != nil {
-		t.Fatal(err)
+	file := func(session string) string { return filepath.Join(spill, session, "out.txt") }
+	for _, session := range []string{"", "s1", "s2", "s3"} {
+		if err := os.MkdirAll(filepath.Dir(file(session)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file(session), []byte("one\nneedle\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(spill, "link")); err != nil {
-		t.Fatal(err)
+	path := file("s1")
+	for link, target := range map[string]string{"link": "/etc/passwd", "to": file("s3")} {
+		if err := os.Symlink(target, filepath.Join(spill, "s1", link)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	want(t, h.run("read", args{"path": path}), "1\tone\n2\tneedle")
 	want(t, h.run("grep", args{"path": path, "pattern": "needle"}), "2:needle")
-	want(t, h.run("read", args{"path": filepath.Join(spill, "link")}), "ERROR: ", "outside")
+	for _, other := range []string{file(""), file("s2"), file("s3"), filepath.Join(spill, "s3"),
+		filepath.Join(spill, "s1", "link"), filepath.Join(spill, "s1", "to"),
+		filepath.Join(spill, "s1", "..", "s3", "out.txt")} {
+		want(t, h.run("read", args{"path": other}), "ERROR: ", "outside")
+		want(t, h.run("grep", args{"path": other, "pattern": "needle"}), "ERROR: ", "outside")
+		want(t, h.run("glob", args{"path": filepath.Dir(file("s3")), "pattern": "*"}), "ERROR: ",
+			"outside")
+	}
 	want(t, h.run("edit", args{"path": path, "old_string": "one", "new_string": "two"}), "ERROR: ",
 		"outside")
+	h.session(func(s *Session) {
+		s.ID, s.Owner = "s1/helper-1", "s1"
+		s.Forked = func() []string { return []string{"s2", "..", ""} }
+	})
+	for _, own := range []string{file("s1"), file("s2")} {
+		want(t, h.run("read", args{"path": own}), "1\tone\n2\tneedle")
+	}
+	want(t, h.run("read", args{"path": file("s3")}), "ERROR: ", "outside")
 }

@@ -49,11 +49,15 @@ type Deps struct {
 	// Secret reports whether reading a file needs the user's permission. If Secret is nil, no file
 	// needs it.
 	Secret func(path string) bool
+	// Withheld reports whether a session's call of a tool must leave out a file that it found,
+	// because of a rule that does not apply to the file or folder that the call names. If it is
+	// nil, there are no rules.
+	Withheld func(session, tool, named, path string) bool
 	// SecretNames returns a function that reports whether a file in a folder is secret because of
 	// its name. Searches skip these files. If it is nil, searches skip no file.
 	SecretNames func(folder string) func(name string) bool
-	// SpillDir is the folder for the complete text of outputs that were truncated. The tools may
-	// read the files below it.
+	// SpillDir is the folder for the complete text of outputs that were truncated. Each user's
+	// session has a folder in it, whose files the tools of this session and its sub-agents may read.
 	SpillDir string
 	// GlobalIgnore is the path of the user's own git ignore file, or "" if there is none. See
 	// search.GlobalIgnore.
@@ -82,6 +86,9 @@ type Session struct {
 	// For a sub-agent, Owner and OwnerTurn are the session and turn of its parent, which own the
 	// sub-agent's proposals and jobs. The defaults are ID and the turn of the call.
 	Owner, OwnerTurn string
+	// Forked returns the sessions from which this session was forked. Its history names their
+	// stored outputs. It may be nil.
+	Forked func() []string
 	// Policy returns the current edit policy. If Policy is nil, the policy is ask.
 	Policy func() workspace.Policy
 	// Shell returns the current options for commands. If Shell is nil, the defaults apply.

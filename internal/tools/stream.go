@@ -54,7 +54,7 @@ func (e *sessionEnv) readStream(ctx context.Context, ref workspace.Ref, a readAr
 }
 
 // spillPath returns the resolved path if path names a file with the complete text of a truncated
-// output.
+// output of this session, its sub-agents, or the sessions from which it was forked.
 func (e *sessionEnv) spillPath(path string) (string, bool) {
 	if e.SpillDir == "" || !filepath.IsAbs(path) {
 		return "", false
@@ -67,7 +67,17 @@ func (e *sessionEnv) spillPath(path string) (string, bool) {
 	if err != nil || real == dir || !below(dir, real) {
 		return "", false
 	}
-	return real, true
+	readable := []string{e.owner()}
+	if e.Forked != nil {
+		readable = append(readable, e.Forked()...)
+	}
+	for _, session := range readable {
+		own := filepath.Join(dir, session)
+		if filepath.IsLocal(session) && real != own && below(own, real) {
+			return real, true
+		}
+	}
+	return "", false
 }
 
 func (e *sessionEnv) readSpill(ctx context.Context, path string, a readArgs,

@@ -116,7 +116,7 @@ func (r *render) lines(uri string, items []diagnostic, enc workspace.Encoding, m
 		}
 		where, line := r.at(uri, d.Range.Start, enc)
 		fmt.Fprintf(&b, "%s: %s: %s\n", where, severities[d.level()],
-			strings.ReplaceAll(clip.Bytes(d.text(), 500), "\n", " "))
+			strings.ReplaceAll(clip.Bytes(r.quoted(uri, d.text()), 500), "\n", " "))
 		if line != "" {
 			fmt.Fprintf(&b, "    %s\n", line)
 		}

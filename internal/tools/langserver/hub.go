@@ -44,6 +44,9 @@ type Options struct {
 	// Secret reports whether a file must not be shown unless the user allows it. If Secret is nil,
 	// no file is secret.
 	Secret func(path string) bool
+	// Withheld reports whether a session's call of a tool must not show a file, because of a rule
+	// that does not apply to the file that the call names. If Withheld is nil, there are no rules.
+	Withheld func(session, tool, named, path string) bool
 	// AfterEdit returns whether to check diagnostics after an edit, and the maximum time to wait.
 	// It is called at each edit.
 	AfterEdit func() (on bool, wait time.Duration)

@@ -34,6 +34,9 @@ type source struct {
 	file  *workspace.File
 	index *text.LineIndex
 	path  string
+	// secret means that the file usually contains secrets or that a rule applies to it, and that the
+	// user was not asked about it.
+	secret bool
 }
 
 // source reads each file once per result. It does not read secret files, because an answer can name
@@ -42,10 +45,15 @@ func (r *render) source(uri string) *source {
 	if s := r.files[uri]; s != nil {
 		return s
 	}
-	s := &source{path: filepath.ToSlash(pathOfURI(uri))}
-	if ref, err := r.h.opt.Workspace.Resolve(r.cwd, uri); err == nil {
-		s.path = r.shown(ref)
-		if f, err := r.readable(ref); err == nil {
+	path := pathOfURI(uri)
+	s := &source{path: filepath.ToSlash(path)}
+	ref, err := r.h.opt.Workspace.Resolve(r.cwd, uri)
+	if err == nil {
+		s.path, path = r.shown(ref), ref.Path
+	}
+	s.secret = (err != nil || ref.Key != NamedFile(r.ctx).Key) && r.isSecret(path)
+	if err == nil && !s.secret {
+		if f, err := r.h.opt.Workspace.Read(r.ctx, ref); err == nil {
 			s.file, s.index = f, text.NewLineIndex(f.Text.Data)
 		}
 	}
@@ -56,15 +64,29 @@ func (r *render) source(uri string) *source {
 	return s
 }
 
-var errSecret = errors.New("it usually contains secrets")
-
-func (r *render) readable(ref workspace.Ref) (*workspace.File, error) {
-	allowed := NamedFile(r.ctx)
-	if secret := r.h.opt.Secret; secret != nil && ref.IsFile() && ref.Key != allowed.Key &&
-		secret(ref.Path) {
-		return nil, errSecret
+func (r *render) isSecret(path string) bool {
+	o := &r.h.opt
+	switch call := callOf(r.ctx); {
+	case path == "":
+		return false
+	case o.Secret != nil && o.Secret(path):
+		return true
+	case call != nil && o.Withheld != nil:
+		return o.Withheld(call.SessionID, "lsp", NamedFile(r.ctx).Path, path)
 	}
-	return r.h.opt.Workspace.Read(r.ctx, ref)
+	return false
+}
+
+// inSecret replaces text from a secret file that the user was not asked about.
+const inSecret = "(not shown: reading this file needs the user's permission)"
+
+// quoted returns a text of a server about a file, unless the file is secret. Such a text often
+// quotes the file.
+func (r *render) quoted(uri, text string) string {
+	if r.source(uri).secret {
+		return inSecret
+	}
+	return text
 }
 
 func (r *render) read(uri string) *workspace.File { return r.source(uri).file }
@@ -180,7 +202,7 @@ func (r *render) calls(op string, at place, list []callItem, enc workspace.Encod
 			break
 		}
 		where, line := r.at(c.uri, c.at.Start, enc)
-		fmt.Fprintf(&b, "%s %s %s: %s\n", kindName(c.kind), c.name, where, line)
+		fmt.Fprintf(&b, "%s %s %s: %s\n", kindName(c.kind), r.quoted(c.uri, c.name), where, line)
 		from := c.uri
 		if op == opOutgoingCalls {
 			from = at.file.Ref.URI
@@ -244,7 +266,7 @@ func (r *render) symbolLines(list []symbol, enc workspace.Encoding, most int) st
 		if s.container != "" && !strings.Contains(name, ".") {
 			name = s.container + "." + name
 		}
-		fmt.Fprintf(&b, "%s %s %s: %s\n", kindName(s.kind), name, where, line)
+		fmt.Fprintf(&b, "%s %s %s: %s\n", kindName(s.kind), r.quoted(s.uri, name), where, line)
 	}
 	return b.String()
 }

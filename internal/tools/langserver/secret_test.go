@@ -23,6 +23,35 @@ func TestAnswersDoNotShowSecretFiles(t *testing.T) {
 	check(t, h.lsp("hover", object{"symbol": "key"}), "ERROR: ", "!func key")
 }
 
+// A server's messages and the names of symbols often quote the file. They are not shown for a secret
+// file that the call does not name.
+func TestMessagesAboutSecretFilesAreNotShown(t *testing.T) {
+	t.Parallel()
+	o := fake(t, "normal")
+	o.Secret = func(path string) bool { return strings.HasPrefix(filepath.Base(path), ".env") }
+	h := newHarness(t, o, "fake.mod: ", ".env.fk: call hunter2\nfunc hunter3\n", "b.fk: call none\n")
+	check(t, h.lsp("diagnostics", object{"path": ".env.fk"}), "undefined: hunter2")
+	check(t, h.lsp("diagnostics", object{"path": "b.fk"}), "undefined: none")
+	check(t, h.lsp("workspaceDiagnostics", nil), "undefined: none",
+		".env.fk:1:6: error: (not shown", "!hunter2")
+	check(t, h.lsp("workspaceSymbol", object{"query": "hunt"}), ".env.fk:2:1", "!hunter3")
+	h.write(".env.fk: call hunter4\n")
+	check(t, h.edit("b.fk", "call other\n"), "undefined: other", "!hunter")
+}
+
+// Answers do not show files to which a rule about reading applies.
+func TestAnswersFollowRulesAboutReading(t *testing.T) {
+	t.Parallel()
+	o := fake(t, "normal")
+	o.Withheld = func(session, tool, _, path string) bool {
+		return session == "s" && tool == "lsp" && filepath.Base(path) == "private.fk"
+	}
+	h := newHarness(t, o, "fake.mod: ", "private.fk: func key\n", "b.fk: call key\n")
+	check(t, h.lsp("documentSymbol", object{"path": "private.fk"}), "func key")
+	check(t, h.lsp("definition", object{"path": "b.fk", "line": 1, "column": 6}),
+		"private.fk:1:6", "!func key")
+}
+
 // The user is asked about the file that a query names when the query starts. A link that appears
 // later does not lead the query to another file.
 func TestQueryReadsTheFileOfItsQuestion(t *testing.T) {
