@@ -99,3 +99,22 @@ func TestClientOpensNoPipe(t *testing.T) {
 	}
 	c.end()
 }
+
+// The Agent Client Protocol has no field for the pattern of a lasting answer. The question says what
+// such an answer allows.
+func TestACPQuestionsNameTheLastingAnswer(t *testing.T) {
+	c, dir, _ := clientFiles(t, `{"permissions": {"profile": "ask"}}`,
+		`{"toolCalls":[{"name":"bash","arguments":{"command":"touch one"}}]}`, `{"text":"done"}`)
+	asked := ""
+	c.permit = func(method string, message []byte) any {
+		if method == "session/request_permission" {
+			asked = string(message)
+		}
+		return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
+	}
+	c.prompt(c.session(dir), "go")
+	if !strings.Contains(asked, "A lasting answer allows bash(touch *).") {
+		t.Errorf("asked %s", asked)
+	}
+	c.end()
+}

@@ -29,6 +29,15 @@ func Text(s string) string {
 	return b.String()
 }
 
+// Lines is like Text, but keeps line breaks.
+func Lines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = Text(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Hidden reports whether r is invisible or looks like an ordinary space. This includes control,
 // bidirectional and zero-width characters, other spaces, and letters without a glyph.
 func Hidden(r rune) bool {

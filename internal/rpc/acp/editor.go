@@ -131,7 +131,8 @@ func (c *core) put(ctx context.Context, o *host.Open) {
 	defer done()
 	defer context.AfterFunc(c.ctx, done)()
 	if o.Permission != nil {
-		reply := c.a.permission(ctx, agentapi.Permission(o.ID, o.Permission))
+		reply := c.a.permission(ctx, agentapi.Permission(o.ID, o.Permission),
+			agentapi.LastingAnswer(o.Permission))
 		if ctx.Err() == nil {
 			o.Reply(offered(reply, o.Permission.Options))
 		}

@@ -52,8 +52,10 @@ func (a *adapter) choose(ctx context.Context,
 	return out, nil
 }
 
-// permission passes a question from the core to the client.
-func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams) policy.Reply {
+// permission passes a question from the core to the client. lasting describes what a lasting answer
+// allows.
+func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams,
+	lasting string) policy.Reply {
 	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(cmp.Or(p.ItemID, p.RequestID)),
 		Title: &p.Title,
 		Kind:  acp.Ptr(kindOfSubject(p.Subject.Kind)), Status: acp.Ptr(acp.ToolCallStatusPending)}
@@ -66,7 +68,7 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 			call.Locations = append(call.Locations, acp.ToolCallLocation{Path: path})
 		}
 	}
-	for _, text := range []string{clip.Bytes(p.Reason, content.MaxRaw), shownPreview(p)} {
+	for _, text := range []string{clip.Bytes(p.Reason, content.MaxRaw), shownPreview(p), lasting} {
 		if text != "" {
 			call.Content = append(call.Content, acp.ToolContent(acp.TextBlock(text)))
 		}

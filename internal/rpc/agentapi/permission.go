@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
 // Permission converts a permission question to wire params.
@@ -34,6 +35,16 @@ func Permission(id string, q *policy.Question) wire.RequestPermissionParams {
 		)
 	}
 	return out
+}
+
+// LastingAnswer returns a sentence for a client that does not show patterns. It says what an answer
+// for the session, or a permanent one, allows if that is more than the question says.
+func LastingAnswer(q *policy.Question) string {
+	pattern := q.Wider()
+	if pattern == "" {
+		return ""
+	}
+	return "A lasting answer allows " + visible.Text(pattern) + "."
 }
 
 func urisTo(paths []string) []string {

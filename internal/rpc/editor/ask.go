@@ -13,6 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
 // asking is a question that the user has not answered yet.
@@ -250,7 +251,7 @@ func (p *Peer) askByMessage(ctx context.Context, q wire.AskParams) (wire.AskResu
 			text += fmt.Sprintf("\n%s: %s", o.Label, o.Description)
 		}
 	}
-	title, err := p.messageRequest(ctx, q.RequestID, q.SessionID, text, titles)
+	title, err := p.messageRequest(ctx, q.RequestID, q.SessionID, visible.Lines(text), titles)
 	if err != nil || title == "" {
 		return wire.AskResult{Declined: true}, err
 	}

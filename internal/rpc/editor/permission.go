@@ -11,6 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
 var _ host.Limited = (*Peer)(nil)
@@ -153,16 +154,21 @@ const eachTitle = "Allow one by one"
 func permissionText(q policy.Question) string {
 	lines := []string{q.Title}
 	if q.Subject.Command == "" {
-		lines = append(lines, q.Subject.Paths...)
+		for _, path := range q.Subject.Paths {
+			lines = append(lines, visible.Text(path))
+		}
 	}
 	if q.Subject.Cwd != "" {
-		lines = append(lines, "in "+q.Subject.Cwd)
+		lines = append(lines, "in "+visible.Text(q.Subject.Cwd))
 	}
 	if q.Reason != "" {
 		lines = append(lines, q.Reason)
 	}
 	if q.Preview != "" {
 		lines = append(lines, strings.TrimSuffix(q.Preview, "\n"))
+	}
+	if lasting := agentapi.LastingAnswer(&q); lasting != "" {
+		lines = append(lines, lasting)
 	}
 	return strings.Join(lines, "\n")
 }
