@@ -90,10 +90,13 @@ local function go_to_document()
   end
 end
 
---- Opens the file under the cursor in a document window, or a URL in the browser.
+--- Opens the file under the cursor in a document window, or a URL in the browser. It opens only web
+--- pages, because a URL with another scheme can start any program that handles the scheme.
 function M.go_to_file()
   local found = target.under_cursor(client.root(vim.api.nvim_get_current_buf()))
-  if found.address then
+  if found.address and not found.address:lower():find('^https?://') then
+    return log.tell(('%s is not the address of a web page'):format(found.address))
+  elseif found.address then
     return vim.ui.open(found.address)
   elseif not found.file then
     return log.tell(('there is no file %s'):format(found.name))

@@ -103,7 +103,7 @@ function M.headline(entry)
   local render = require('agent_lsp.render')
   local s = entry.params.subject or {}
   if s.command then
-    return ('The agent asks to run: %s'):format(render.line(s.command))
+    return ('The agent asks to run: %s'):format(render.whole(s.command)[1])
   end
   return ('The agent asks: %s'):format(
     render.line(entry.kind == 'question' and entry.params.question or entry.params.title)
@@ -137,7 +137,7 @@ end
 ---@return string[]
 ---@return integer last the line on which the command ends, or 1 if there is no command
 function M.describe(entry)
-  local lines_of = require('agent_lsp.render').lines
+  local lines_of = require('agent_lsp.render').whole
   local p = entry.params
   local s, out = p.subject or {}, lines_of(entry.kind == 'question' and p.question or p.title)
   if s.command then
@@ -151,7 +151,8 @@ function M.describe(entry)
     vim.list_extend(out, { unsaved(entry.client_id) })
   end
   for _, uri in ipairs(s.uris or {}) do
-    table.insert(out, vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.'))
+    local path = lines_of(vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.'))
+    table.insert(out, table.concat(path, '\\x0a'))
   end
   table.insert(out, place(entry))
   for _, text in ipairs({ p.reason or '', p.preview or '' }) do
@@ -204,7 +205,7 @@ end
 ---@return integer[] asides the byte at which the explanation of each choice begins
 function M.choices(entry)
   local function line_of(text)
-    local lines = require('agent_lsp.render').lines(text)
+    local lines = require('agent_lsp.render').whole(text)
     return lines[1] .. (#lines > 1 and ' …' or '')
   end
   local shown, asides = {}, {}

@@ -60,6 +60,17 @@ function M.lines(text)
   return vim.split(text, '\n', { plain = true })
 end
 
+--- Splits the text of a question into lines. Control characters appear as escapes such as \x1b, so
+--- that the text is what takes effect.
+---@param text string
+---@return string[]
+function M.whole(text)
+  text = text:gsub('[%z\1-\8\11-\31\127]', function(char)
+    return ('\\x%02x'):format(char:byte())
+  end)
+  return vim.split(text, '\n', { plain = true })
+end
+
 --- Returns the first line of the text, for use in a title.
 ---@param text string
 function M.line(text)

@@ -21,6 +21,17 @@ H.case('a permission is answered by one key in the panel', function()
   end)
 end)
 
+H.case('a question shows control characters of a command as escapes', function()
+  H.start({
+    script = { H.call('bash', { command = 'touch a\27[0Kb\rc' }), { text = 'Done.' } },
+    settings = { sandbox = 'off' },
+  })
+  vim.cmd('AgentPrompt go')
+  H.wait('the question', function()
+    return H.panel_text():find('$ touch a\\x1b[0Kb\\x0dc', 1, true)
+  end)
+end)
+
 --- Waits until the first request has arrived.
 local function request()
   return H.wait('the request', function()

@@ -90,7 +90,7 @@ H.case('a very long table is drawn quickly, and a very wide table does not hang'
 end)
 
 H.case('gf opens a file with spaces in its name from a link, code or a call label', function()
-  local text = 'See [the notes](my%20notes.md#L2), `my notes.md:2`.'
+  local text = 'See [the notes](my%20notes.md#L2), `my notes.md:2`, vim://x and https://example.org/.'
   H.start({ files = { ['my notes.md'] = 'one\ntwo\n' }, script = { { text = text } } })
   local target = require('agent_lsp.target')
   local function at(line, word)
@@ -115,6 +115,15 @@ H.case('gf opens a file with spaces in its name from a link, code or a call labe
   H.wait('the answer', function()
     return H.panel_text():find('my notes.md:2', 1, true)
   end)
+  local opened = {}
+  vim.ui.open = function(address)
+    table.insert(opened, address)
+  end
+  for _, word in ipairs({ 'vim://x', 'example.org' }) do
+    vim.fn.search(word)
+    vim.api.nvim_feedkeys('gf', 'xt', false)
+  end
+  H.equal(opened, { 'https://example.org/' })
   vim.fn.search('the notes')
   vim.api.nvim_feedkeys('gf', 'xt', false)
   H.equal(vim.fs.basename(vim.api.nvim_buf_get_name(0)), 'my notes.md')
