@@ -93,7 +93,8 @@ func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
 		budget: tools.NewBudget(), recalled: map[string]bool{}}
 	sess := tools.Session{
 		ID: info.ID, Owner: parents.user, OwnerTurn: parents.ownerTurn, Catalog: p.catalog,
-		Pending: p.pending, Missing: p.missing, Forked: func() []string { return d.forked(p.owner()) },
+		Pending: p.pending, Missing: p.missing,
+		Forked: func() []string { return d.forked(p.owner()) },
 		Policy: func() workspace.Policy {
 			c := info.Config()
 			return workspace.Policy(c.EditPolicy)

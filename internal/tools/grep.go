@@ -90,7 +90,8 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named,
 	q.Unsaved, q.Overlay = e.unsaved()
 	// Whether a secret file matches must not affect the result. Otherwise, many patterns together
 	// would reveal the secret.
-	q.Secret, q.Withheld = e.SecretNames, func(path string) bool { return e.withheld("grep", root, path) }
+	q.Secret = e.SecretNames
+	q.Withheld = func(path string) bool { return e.withheld("grep", root, path) }
 	found, err := search.Grep(ctx, root, e.walkOptions(hidden, a.All), q)
 	if err != nil {
 		return nil, e.lookError(call, "searching", root, err)

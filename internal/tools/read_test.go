@@ -112,7 +112,7 @@ func TestReadImage(t *testing.T) {
 func TestDecodingHasATimeLimit(t *testing.T) {
 	raw := []byte{0xFF, 0xD8, 0xFF, 0xDB, 0, 67} // start, one table of quantization
 	raw = append(raw, make([]byte, 65)...)
-	raw = append(raw, 0xFF, 0xC2, 0, 11, 8, 15, 160, 15, 160, 1, 1, 0x11, 0) // 4000×4000, progressive
+	raw = append(raw, 0xFF, 0xC2, 0, 11, 8, 15, 160, 15, 160, 1, 1, 0x11, 0) // 4000×4000
 	raw = append(raw, 0xFF, 0xC4, 0, 20, 0x10, 1)
 	raw = append(append(raw, make([]byte, 15)...), 0xE0) // one code: 2¹⁴ empty blocks
 	for range 100_000 {

@@ -57,7 +57,8 @@ type Deps struct {
 	// its name. Searches skip these files. If it is nil, searches skip no file.
 	SecretNames func(folder string) func(name string) bool
 	// SpillDir is the folder for the complete text of outputs that were truncated. Each user's
-	// session has a folder in it, whose files the tools of this session and its sub-agents may read.
+	// session has a folder in it, whose files the tools of this session and its sub-agents may
+	// read.
 	SpillDir string
 	// GlobalIgnore is the path of the user's own git ignore file, or "" if there is none. See
 	// search.GlobalIgnore.

@@ -34,8 +34,8 @@ type source struct {
 	file  *workspace.File
 	index *text.LineIndex
 	path  string
-	// secret means that the file usually contains secrets or that a rule applies to it, and that the
-	// user was not asked about it.
+	// secret means that the file usually contains secrets or that a rule applies to it, and that
+	// the user was not asked about it.
 	secret bool
 }
 

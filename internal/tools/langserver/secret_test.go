@@ -23,13 +23,14 @@ func TestAnswersDoNotShowSecretFiles(t *testing.T) {
 	check(t, h.lsp("hover", object{"symbol": "key"}), "ERROR: ", "!func key")
 }
 
-// A server's messages and the names of symbols often quote the file. They are not shown for a secret
-// file that the call does not name.
+// A server's messages and the names of symbols often quote the file. They are not shown for a
+// secret file that the call does not name.
 func TestMessagesAboutSecretFilesAreNotShown(t *testing.T) {
 	t.Parallel()
 	o := fake(t, "normal")
 	o.Secret = func(path string) bool { return strings.HasPrefix(filepath.Base(path), ".env") }
-	h := newHarness(t, o, "fake.mod: ", ".env.fk: call hunter2\nfunc hunter3\n", "b.fk: call none\n")
+	h := newHarness(t, o, "fake.mod: ", ".env.fk: call hunter2\nfunc hunter3\n",
+		"b.fk: call none\n")
 	check(t, h.lsp("diagnostics", object{"path": ".env.fk"}), "undefined: hunter2")
 	check(t, h.lsp("diagnostics", object{"path": "b.fk"}), "undefined: none")
 	check(t, h.lsp("workspaceDiagnostics", nil), "undefined: none",

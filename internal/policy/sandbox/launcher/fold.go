@@ -19,8 +19,8 @@ func Fold(name string) string {
 }
 
 // toASCII replaces the characters that case folding and canonical decomposition turn into ASCII.
-var toASCII = strings.NewReplacer("ſ", "s", "\u212a", "k", "ß", "ss", "ẞ", "ss", "ﬀ", "ff", "ﬁ", "fi",
-	"ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st")
+var toASCII = strings.NewReplacer("ſ", "s", "\u212a", "k", "ß", "ss", "ẞ", "ss", "ﬀ", "ff",
+	"ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st")
 
 // shown drops the characters that a file system may ignore in names.
 func shown(r rune) rune {
