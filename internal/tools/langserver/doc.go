@@ -6,6 +6,4 @@
 // answers. The Hub starts the server for a root when it is first needed. The package never writes a
 // file. A rename is a proposal like any edit, and edits that a server requests on its own are
 // refused. Start at Hub.
-//
-//house:large questions, answers and edits share the documents and locks of one server
 package langserver

@@ -60,7 +60,7 @@ func offsetAt(f *workspace.File, a args) (int, error) {
 		}
 		return start, nil
 	case a.Symbol != "":
-		at := wordAt(line, lastName(a.Symbol))
+		at := text.WordAt(line, lastName(a.Symbol))
 		if at < 0 {
 			return 0, fmt.Errorf("%s is not on line %d of %s: %s", a.Symbol, a.Line, f.Ref,
 				shown(string(line)))
@@ -90,7 +90,7 @@ func (h *Hub) inFile(ctx context.Context, r *render, f *workspace.File,
 	case len(found) == 1:
 		return place{f, nameOffset(f, found[0], ans.enc)}, nil
 	}
-	if at := wordAt(f.Text.Data, lastName(name)); at >= 0 {
+	if at := text.WordAt(f.Text.Data, lastName(name)); at >= 0 {
 		return place{f, at}, nil
 	}
 	return place{}, fmt.Errorf("%s does not occur in %s; omit the path to search the whole workspace", name, f.Ref)
@@ -136,7 +136,7 @@ func nameOffset(f *workspace.File, s symbol, enc workspace.Encoding) int {
 	body := f.Text.Data
 	index := text.NewLineIndex(body)
 	start, end := index.Offset(body, s.at.Start, enc), index.Offset(body, s.at.End, enc)
-	if at := wordAt(body[start:max(start, end)], lastName(s.name)); at >= 0 {
+	if at := text.WordAt(body[start:max(start, end)], lastName(s.name)); at >= 0 {
 		return start + at
 	}
 	return start
@@ -146,28 +146,4 @@ func nameOffset(f *workspace.File, s symbol, enc workspace.Encoding) int {
 func lastName(name string) string {
 	name = strings.TrimSuffix(strings.TrimSpace(name), "()")
 	return name[strings.LastIndexAny(name, ".:#)/")+1:]
-}
-
-// wordAt returns the offset of the first occurrence of name as a complete word, or -1.
-func wordAt(text []byte, name string) int {
-	if name == "" {
-		return -1
-	}
-	for from := 0; ; {
-		i := bytes.Index(text[from:], []byte(name))
-		if i < 0 {
-			return -1
-		}
-		at := from + i
-		before, _ := utf8.DecodeLastRune(text[:at])
-		after, _ := utf8.DecodeRune(text[at+len(name):])
-		if !wordRune(before) && !wordRune(after) {
-			return at
-		}
-		from = at + len(name)
-	}
-}
-
-func wordRune(r rune) bool {
-	return r == '_' || unicode.IsLetter(r) && r != utf8.RuneError || unicode.IsDigit(r)
 }

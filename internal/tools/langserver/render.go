@@ -31,12 +31,10 @@ type render struct {
 }
 
 type source struct {
-	file  *workspace.File
-	index *text.LineIndex
-	path  string
-	// secret means that the file usually contains secrets or that a rule applies to it, and that
-	// the user was not asked about it.
-	secret bool
+	file   *workspace.File
+	index  *text.LineIndex
+	path   string
+	secret bool // reading it needs a question that was not asked
 }
 
 // source reads each file once per result. It does not read secret files, because an answer can name
@@ -45,8 +43,8 @@ func (r *render) source(uri string) *source {
 	if s := r.files[uri]; s != nil {
 		return s
 	}
-	path := pathOfURI(uri)
-	s := &source{path: filepath.ToSlash(path)}
+	path, s := pathOfURI(uri), &source{}
+	s.path = filepath.ToSlash(path)
 	ref, err := r.h.opt.Workspace.Resolve(r.cwd, uri)
 	if err == nil {
 		s.path, path = r.shown(ref), ref.Path
@@ -65,26 +63,16 @@ func (r *render) source(uri string) *source {
 }
 
 func (r *render) isSecret(path string) bool {
-	o := &r.h.opt
-	switch call := callOf(r.ctx); {
-	case path == "":
-		return false
-	case o.Secret != nil && o.Secret(path):
-		return true
-	case call != nil && o.Withheld != nil:
-		return o.Withheld(call.SessionID, "lsp", NamedFile(r.ctx).Path, path)
-	}
-	return false
+	o, call := &r.h.opt, callOf(r.ctx)
+	return path != "" && (o.Secret != nil && o.Secret(path) || call != nil && o.Withheld != nil &&
+		o.Withheld(call.SessionID, "lsp", NamedFile(r.ctx).Path, path))
 }
-
-// inSecret replaces text from a secret file that the user was not asked about.
-const inSecret = "(not shown: reading this file needs the user's permission)"
 
 // quoted returns a text of a server about a file, unless the file is secret. Such a text often
 // quotes the file.
 func (r *render) quoted(uri, text string) string {
 	if r.source(uri).secret {
-		return inSecret
+		return "(not shown: reading this file needs the user's permission)"
 	}
 	return text
 }
