@@ -3,30 +3,24 @@ package launcher
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
-
-// Fold returns the form in which names are compared with the lists of protected names. File systems
-// that ignore case, such as those of macOS, also treat ſ as s and the ligature ﬁ as fi, and some
-// ignore invisible characters.
-func Fold(name string) string {
-	for i := range len(name) {
-		if name[i] >= utf8.RuneSelf {
-			return strings.ToLower(toASCII.Replace(strings.Map(shown, name)))
-		}
-	}
-	return strings.ToLower(name)
-}
 
 // toASCII replaces the characters that case folding and canonical decomposition turn into ASCII.
 var toASCII = strings.NewReplacer("ſ", "s", "\u212a", "k", "ß", "ss", "ẞ", "ss", "ﬀ", "ff",
 	"ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st")
 
-// shown drops the characters that a file system may ignore in names.
-func shown(r rune) rune {
-	if unicode.In(r, unicode.Cf, unicode.Variation_Selector,
-		unicode.Other_Default_Ignorable_Code_Point) {
-		return -1
+// Fold returns the form in which names are compared with the lists of protected names. File systems
+// that ignore case, such as those of macOS, also treat ſ as s and the ligature ﬁ as fi, and some
+// ignore invisible characters.
+func Fold(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		name = toASCII.Replace(strings.Map(func(r rune) rune {
+			if unicode.In(r, unicode.Cf, unicode.Variation_Selector,
+				unicode.Other_Default_Ignorable_Code_Point) {
+				return -1
+			}
+			return r
+		}, name))
 	}
-	return r
+	return strings.ToLower(name)
 }
