@@ -12,11 +12,25 @@ local function stop()
   end
 end
 
+local function mode()
+  return vim.rpcrequest(channel, 'nvim_get_mode')
+end
+
+--- Presses Enter in a Neovim that waits for a key, and returns its messages.
+local function messages_behind_prompt()
+  vim.rpcrequest(channel, 'nvim_input', '<CR>')
+  local free = vim.wait(1000, function()
+    return not mode().blocking
+  end, 5)
+  return free and vim.rpcrequest(channel, 'nvim_exec2', 'messages', { output = true }).output or ''
+end
+
 --- Runs Lua code in the Neovim under test. It fails if that Neovim is waiting for a key.
 local function lua(code, ...)
-  local mode = vim.rpcrequest(channel, 'nvim_get_mode')
-  if mode.blocking then
-    error('Neovim waits for a key, mode ' .. mode.mode, 2)
+  local now = mode()
+  if now.blocking then
+    local text = 'Neovim waits for a key, mode %s; its messages:\n%s'
+    error(text:format(now.mode, messages_behind_prompt()), 2)
   end
   return vim.rpcrequest(channel, 'nvim_exec_lua', code, { ... })
 end
@@ -111,6 +125,24 @@ local function wait_bottom(line)
   end)
 end
 
+--- Waits until the transcript contains a text.
+local function wait_text(text)
+  H.wait(text, function()
+    return lua(
+      [[
+        local t = package.loaded['agent_lsp.transcript']
+        local lines = t and vim.api.nvim_buf_get_lines(t.buffer(), 0, -1, false) or {}
+        return table.concat(lines, '\n'):find(..., 1, true) ~= nil
+      ]],
+      text
+    )
+  end)
+end
+
+local function messages()
+  return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]])
+end
+
 local files = {
   ['cart.go'] = 'package cart\n',
   ['cart_test.go'] = 'package cart\n',
@@ -188,18 +220,13 @@ H.case('a daemon crash is reported in one line, without a hit-enter prompt', fun
     { permissions = { profile = 'trust' }, sandbox = 'off' }
   )
   keys(':edit cart.go<CR>:AgentPrompt go<CR>')
-  H.wait('the command', function()
-    return lua(
-      [[return package.loaded['agent_lsp.transcript'] and table.concat(
-      vim.api.nvim_buf_get_lines(require('agent_lsp.transcript').buffer(), 0, -1, false), '\n'):find('● `Run sleep') ~= nil]]
-    )
-  end)
+  wait_text('● `Run sleep')
   lua(
     [[require('agent_lsp.client').request('agent/status', {}, function(_, res) vim.uv.kill(res.pid, 'sigkill') end)]]
   )
   wait_seen('exit', 1)
   wait_seen('ready', 2)
-  local said = lua([[return vim.api.nvim_exec2('messages', { output = true }).output]])
+  local said = messages()
   H.matches(said, 'agent%-lsp: the daemon stopped %(signal 9%) and is being restarted')
   H.equal(said:find('quit with exit code'), nil, said)
 end)
@@ -315,20 +342,6 @@ H.case('every <Plug> mapping works when the user maps a key to it', function()
   wait_seen('turn/completed', 1)
 end)
 
---- Waits until the transcript contains a text.
-local function wait_text(text)
-  H.wait(text, function()
-    return lua(
-      [[
-        local t = package.loaded['agent_lsp.transcript']
-        local lines = t and vim.api.nvim_buf_get_lines(t.buffer(), 0, -1, false) or {}
-        return table.concat(lines, '\n'):find(..., 1, true) ~= nil
-      ]],
-      text
-    )
-  end)
-end
-
 H.case('a question in the panel names the unsaved buffers, also those changed later', function()
   start(
     { ['a.txt'] = 'one\n', ['b.txt'] = 'two\n' },
@@ -408,15 +421,11 @@ H.case('a long message causes no hit-enter prompt, and the log has its full text
   local long = ('long '):rep(40) .. 'end'
   lua([[require('agent_lsp.log').tell(...)]], long .. '\nsecond line')
   H.wait('the short', function()
-    return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find(
-      'agent%-lsp: long .*lon.* … :AgentLog$'
-    )
+    return messages():find('agent%-lsp: long .*lon.* … :AgentLog$')
   end)
   lua([[require('agent_lsp.log').tell(..., nil, 'the short version')]], long)
   H.wait('the short version', function()
-    return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find(
-      'agent%-lsp: the short version$'
-    )
+    return messages():find('agent%-lsp: the short version$')
   end)
   keys(':AgentLog<CR>')
   H.wait('the whole', function()
@@ -438,12 +447,10 @@ H.case('a long message from the daemon causes no hit-enter prompt', function()
       local c = vim.lsp.get_clients({ name = 'agent_lsp' })[1]
       require('agent_lsp.lsp').notify(c, 'workspace/didChangeConfiguration', { settings = settings })
     ]],
-    ('unknown'):rep(20)
+    ('unknown'):rep(40)
   )
   H.wait('the message', function()
-    return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find(
-      'agent%-lsp: editor settings: unknown.* … :AgentLog'
-    )
+    return messages():find('agent%-lsp: editor settings: unknown.* … :AgentLog')
   end)
 end)
 
@@ -470,11 +477,7 @@ H.case('an empty log is not opened, and a message says so', function()
   start(files, {})
   keys(':AgentLog<CR>')
   H.wait('the word', function()
-    return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find(
-      'there are no log entries',
-      1,
-      true
-    )
+    return messages():find('there are no log entries', 1, true)
   end)
   H.equal(lua([[return vim.fn.tabpagenr('$')]]), 1)
 end)
@@ -486,10 +489,7 @@ H.case('opening a log causes no deprecation warning', function()
   H.wait('the log', function()
     return lua([[return vim.api.nvim_buf_get_name(0)]]):find('log$')
   end)
-  H.equal(
-    lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find('deprecated'),
-    nil
-  )
+  H.equal(messages():find('deprecated'), nil)
   stop()
 end)
 
