@@ -162,7 +162,10 @@ H.case(
     vim.cmd('AgentSetup')
     told('custom/big-chat answered')
     H.matches(requests[1], '^GET /v1/models ')
-    H.matches(requests[#requests], '^POST /v1/chat/completions ', 'the test call')
+    local tested = vim.iter(requests):any(function(head) -- requests about its window may come later
+      return vim.startswith(head, 'POST /v1/chat/completions ')
+    end)
+    H.equal(tested, true, 'the test call')
     for _, head in ipairs(requests) do
       H.matches(head:lower(), 'authorization: bearer k%-real', 'a request')
     end
