@@ -75,6 +75,11 @@ func TestConfirmReadsBack(t *testing.T) {
 			if len(e.Annotations) != 3 {
 				t.Errorf("annotations %v", e.Annotations)
 			}
+			for id, a := range e.Annotations {
+				if !a.NeedsConfirmation {
+					t.Errorf("the editor need not ask about %v", id)
+				}
+			}
 			if !open {
 				b.ed.open(uri, ten)
 			}
