@@ -265,8 +265,9 @@ func TestMCPDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("The servers start in the background, %d at a time", maxStarting),
 		fmt.Sprintf("a server never waits longer than %.0f s for this reason", holdLimit.Seconds()),
 		fmt.Sprintf(
-			"restarted up to %s times, with pauses between %.0f s and %.0f min",
-			words[maxStarts], firstBackoff.Seconds(), maxBackoff.Minutes(),
+			"started again after a pause between %.0f s and %.0f min. If a server ends within a "+
+				"minute of its start %s times in a row",
+			firstBackoff.Seconds(), maxBackoff.Minutes(), words[maxStarts],
 		),
 		fmt.Sprintf("a server that is restarting waits for up to %.0f s", restartWait.Seconds()),
 		fmt.Sprintf("A call may take %.0f minutes (`timeoutMs`).", CallTimeout.Minutes()),
