@@ -90,7 +90,8 @@ H.case('a very long table is drawn quickly, and a very wide table does not hang'
 end)
 
 H.case('gf opens a file with spaces in its name from a link, code or a call label', function()
-  local text = 'See [the notes](my%20notes.md#L2), `my notes.md:2`, vim://x and https://example.org/.'
+  local text =
+    'See [the notes](my%20notes.md#L2), `my notes.md:2`, vim://x and https://example.org/.'
   H.start({ files = { ['my notes.md'] = 'one\ntwo\n' }, script = { { text = text } } })
   local target = require('agent_lsp.target')
   local function at(line, word)
