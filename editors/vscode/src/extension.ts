@@ -115,11 +115,7 @@ async function configured({ daemon, setup, session }: Parts): Promise<void> {
   await session.guard(setup.check());
 }
 
-function providers(
-  proposals: Proposals,
-  sides: SideDocuments,
-  panel: Panel,
-): vscode.Disposable[] {
+function providers(proposals: Proposals, sides: SideDocuments, panel: Panel): vscode.Disposable[] {
   const lenses = new HunkLenses(proposals, sides);
   const tree = new PendingTree(proposals);
   const badges = new PendingBadges(proposals);

@@ -206,7 +206,10 @@ export class Setup {
         this.daemon.request('agent/models', { provider: name }),
       );
       if (models.length > 0) return models;
-      return this.failed(provider, `${titleOf(provider)} lists no chat models.`, [again, typeModel]);
+      return this.failed(provider, `${titleOf(provider)} lists no chat models.`, [
+        again,
+        typeModel,
+      ]);
     } catch (error) {
       // The user does not know the name that was derived from the URL.
       const message = (error as Error).message.replaceAll(name, titleOf(provider));

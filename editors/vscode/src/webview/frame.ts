@@ -99,7 +99,9 @@ export function drawGauge({ contextTokens, contextWindow, usage }: PanelState): 
     if (percent > 0)
       parts.push(h('span', { class: 'share', title }, 'Context ', meter, ` ${percent} %`));
   } else if (contextTokens) {
-    parts.push(h('span', { title: 'Context used' }, `Context ${contextTokens.toLocaleString()} tokens`));
+    parts.push(
+      h('span', { title: 'Context used' }, `Context ${contextTokens.toLocaleString()} tokens`),
+    );
   }
   if (cost)
     parts.push(
