@@ -100,8 +100,8 @@ func TestClientOpensNoPipe(t *testing.T) {
 	c.end()
 }
 
-// The Agent Client Protocol has no field for the pattern of a lasting answer. The question says
-// what such an answer allows.
+// The Agent Client Protocol has no field for the pattern of an answer for the session or the
+// workspace. The question says what such an answer allows.
 func TestACPQuestionsNameTheLastingAnswer(t *testing.T) {
 	c, dir, _ := clientFiles(t, `{"permissions": {"profile": "ask"}}`,
 		`{"toolCalls":[{"name":"bash","arguments":{"command":"touch one"}}]}`, `{"text":"done"}`)

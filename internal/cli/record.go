@@ -21,8 +21,8 @@ const (
 	maxRecorded = 2 << 20
 )
 
-// recorder collects the files that a session read or changed, with their content from before the
-// session.
+// recorder collects the files that a session changed, with their content from before the session,
+// and the files that the session only read, with their current content.
 type recorder struct {
 	root   string
 	redact *app.Redactor

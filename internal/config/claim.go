@@ -13,9 +13,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// Claim contains the settings of a layer other than the user's own that take effect only if the
-// user trusts the workspace. The user trusts the contents of a claim, not the workspace: Digest
-// covers every value and the text of every workspace file that the values name.
+// Claim is something that takes effect only after the user trusts it: settings from a layer other
+// than the user's own, or a program that runs workspace files. Trust applies to the contents of the
+// claim, not to the workspace as a whole. Digest covers every value and the text of every workspace
+// file that the values name.
 type Claim struct {
 	Layer    string // the layer's kind
 	Source   string // the path of the layer's file, if it has one

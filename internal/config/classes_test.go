@@ -194,7 +194,7 @@ func TestAnUntrustedWorkspaceMayOnlyTighten(t *testing.T) {
 }
 
 // A session's own config cannot set the keys that are listed on the documentation page about
-// sessions. This applies to every client. The list allowed contains the other privileged settings.
+// sessions. This applies to every client. The variable allowed lists the other privileged settings.
 func TestASessionSetsNoPrograms(t *testing.T) {
 	allowed := []string{
 		"prices", "fetch", "shell", "sandboxPaths", "mode", "aiComments", "repair", "catalog",

@@ -58,8 +58,8 @@ func (c *Clients) Subscribed() bool { return len(*c.subscribers.Load()) > 0 }
 // Watch calls w for each event until stop is called.
 func (c *Clients) Watch(w Watcher) (stop func()) { return add(&c.lists, &c.watchers, w) }
 
-// WatchProposals calls w for each change of a proposal, after the subscribers, until stop is
-// called. w must not block.
+// WatchProposals calls w each time a proposal changes, after the subscribers, until stop is called.
+// w must not block.
 func (c *Clients) WatchProposals(w func(workspace.ProposalEvent)) (stop func()) {
 	return add(&c.lists, &c.proposals, w)
 }

@@ -219,7 +219,7 @@ func (f *feed) changed(e agent.StateChanged) {
 	f.tell(e)
 }
 
-// proposal reports a change of a proposal.
+// proposal reports that a proposal has changed.
 func (f *feed) proposal(e workspace.ProposalEvent) {
 	f.put(func() {
 		if e.Kind == workspace.Closed {
@@ -232,7 +232,7 @@ func (f *feed) proposal(e workspace.ProposalEvent) {
 	})
 }
 
-// ProposalChanged notifies the subscribers of a change of a proposal. It never blocks. The
+// ProposalChanged notifies the subscribers that a proposal has changed. It never blocks. The
 // workspace calls it.
 func (h *Host) ProposalChanged(e workspace.ProposalEvent) {
 	if f := h.feed(e.Proposal.SessionID); f != nil {

@@ -64,8 +64,8 @@ type Question struct {
 	Answered func(Reply)
 }
 
-// Wider returns the rule that a lasting answer creates if this rule allows more than the text of
-// the question says. Otherwise, it returns "".
+// Wider returns the rule that an answer for the session or the workspace creates, if this rule
+// allows more than the text of the question says. Otherwise, it returns "".
 func (q Question) Wider() string {
 	for _, o := range q.Options {
 		lasting := o.Kind == AllowSession || o.Kind == AllowAlways

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
-// A program that outlives its session, such as a background job of a sub-agent, keeps the session's
-// policy and its bounds until the program ends.
+// A program that outlives its session, such as a background job of a sub-agent, keeps the policies
+// of the session and its parents until the program ends.
 func TestAHeldPolicyOutlivesItsSession(t *testing.T) {
 	e, err := NewEngine(Options{})
 	if err != nil {

@@ -18,17 +18,19 @@ var providerKeys = setOf("OPENAI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN 
 	"TOGETHER_API_KEY FIREWORKS_API_KEY XAI_API_KEY COHERE_API_KEY AZURE_OPENAI_API_KEY AZURE_API_KEY CEREBRAS_API_KEY PERPLEXITY_API_KEY HF_TOKEN HUGGINGFACE_API_KEY " +
 	"HUGGING_FACE_HUB_TOKEN REPLICATE_API_TOKEN VOYAGE_API_KEY JINA_API_KEY TAVILY_API_KEY BRAVE_API_KEY EXA_API_KEY NVIDIA_API_KEY DASHSCOPE_API_KEY MOONSHOT_API_KEY ZAI_API_KEY")
 
-// Scrubber removes provider keys from environments. The zero value knows the usual names.
+// Scrubber removes variables that contain provider keys from environments. The zero value knows the
+// usual names.
 type Scrubber struct {
 	Names  []string // more variables, such as provider.apiKeyEnv
 	Values []string // known keys; variables that contain one are removed, whatever their names
 }
 
-// ScrubEnv removes the usual provider keys from an environment for a command, an MCP server or a
-// hook.
+// ScrubEnv removes the usual variables with provider keys from an environment for a command, an MCP
+// server or a hook.
 func ScrubEnv(env []string) []string { return Scrubber{}.Env(env) }
 
-// Env returns the environment without keys. It does not change its argument.
+// Env returns the environment without the variables that contain provider keys. It does not change
+// its argument.
 func (s Scrubber) Env(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, kv := range env {

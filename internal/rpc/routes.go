@@ -10,8 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// routes maps each request to its route. Requests whose order matters are queued. abort runs ahead
-// of the queue. All other requests run concurrently.
+// routes maps each request to its route. initialize, shutdown and abort run on the reading
+// goroutine, ahead of the queue. Requests whose order matters are queued. All other requests run
+// concurrently.
 var routes = map[string]route{}
 
 // notices maps each notification to its handler. All handlers run on the reading goroutine, in

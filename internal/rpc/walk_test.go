@@ -71,8 +71,7 @@ func packageOf(f runtime.Frame) string {
 	return name[:slash+1+max(dot, 0)]
 }
 
-// walks contains one call of each tool that reads or changes files, and whether the call proposes a
-// change.
+// walks contains one call each of edit, write and read, and whether the call proposes a change.
 var walks = []struct {
 	tool, args string
 	proposes   bool

@@ -46,7 +46,7 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 	}
 }
 
-// lockOrder reads the list in doc.go. Locks in the same line are never held together.
+// lockOrder reads the list in doc.go. Locks on the same line are never held together.
 func lockOrder(t *testing.T) map[string]int {
 	src, err := os.ReadFile("doc.go")
 	must(t, err)

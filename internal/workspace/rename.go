@@ -69,8 +69,8 @@ func (w *Workspace) tookOver(r *rename) {
 // moved is a change whose file, or whose file's new name, was renamed.
 type moved struct {
 	c           *change
-	was, wasNew Ref  // the change's names before
-	ref, newRef *Ref // the change's current names, nil if they are unchanged
+	was, wasNew Ref  // the change's names before the rename
+	ref, newRef *Ref // the change's names after the rename, nil if they are unchanged
 }
 
 // followRename moves everything at or below a path. It returns false if it must be tried again.

@@ -121,9 +121,9 @@ type Workspace struct {
 	proposals proposalTable
 	commands  map[*Command]bool
 	renames   []*rename // renames that the pending hunks have not followed yet
-	// confirming maps each file on disk that an editor shows for confirmation, by key, to the
-	// proposals that the editor shows. The positions in the editor's preview refer to the text at
-	// that time.
+	// While the editor asks the user to confirm changes to a file on disk, confirming maps the
+	// file's key to the proposals that the editor shows. Other proposals may not change the file,
+	// because the positions in the preview refer to the text from when the preview opened.
 	confirming map[string][]*proposal
 
 	checkpoints *checkpoint.Log // has its own lock

@@ -108,8 +108,8 @@ export function nameForUrl(url: string, providers: Providers): string {
 }
 
 /**
- * Returns the setting `providers` with an entry for the provider, or undefined if the provider
- * needs no entry. A local server is listed only if it has an entry, and the built-in names are
+ * Returns the setting `providers` with an entry for the provider, or undefined if the setting does
+ * not have to change. A local server is listed only if it has an entry, and the built-in names are
  * valid only without provider.baseUrl.
  */
 export function withProvider(

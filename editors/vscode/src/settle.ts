@@ -27,7 +27,7 @@ const heard = new Set<string>(); // languages for which diagnostics have been re
 const mute = new Set<string>();
 // The last answer of TypeScript's server about a document's current text.
 const words = new Map<string, Word>();
-// Languages in which no server except TypeScript's has reported during a long wait.
+// Languages for which only TypeScript's server has reported during a long wait.
 const alone = new Set<string>();
 // The diagnostics that TypeScript's server last reported for a document.
 const scripts = new Map<string, string>();

@@ -1,5 +1,6 @@
-// Shows the agent's state and the number of pending changes in the status bar. If a turn ends while
-// the window is not focused, one notification appears.
+// Shows the agent's state and the number of pending changes in the status bar. If a turn ends or
+// the agent asks a question while the window is not focused or the panel is hidden, one
+// notification appears.
 import * as vscode from 'vscode';
 import type { Asks } from './asks';
 import type { Panel } from './panel';
@@ -100,8 +101,8 @@ export class StatusBar implements vscode.Disposable {
   }
 
   /**
-   * Shows at most one notification until the user returns, and none while the user can see the
-   * panel.
+   * Shows a notification unless the user can see the panel. No further notification appears until
+   * the user has returned to the window or closed this one.
    */
   private notice(text: string): void {
     const elsewhere = !vscode.window.state.focused || !this.panel.visible;

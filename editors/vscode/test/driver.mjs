@@ -222,9 +222,10 @@ export class Driver {
   }
 
   /**
-   * Records the text of everything that the panel shows from now on, even if it is shown only
-   * briefly. Returns a function that waits until a text has been recorded. Its `most` returns how
-   * many elements were shown together at most.
+   * Records the text of every element that matches the selector from now on, even if the panel
+   * shows it only briefly. Returns a function that waits until a text has been recorded. The
+   * function's `most` returns the maximum number of matching elements that were shown at the same
+   * time.
    */
   async witness(selector) {
     const body = this.panel.locator('body');

@@ -255,9 +255,9 @@ func (s *Session) reserve(n uint64) {
 	}
 }
 
-// AddItem adds a completed item. It never waits for the disk. The Append that stores the item's
-// message also stores the item, at the latest at the end of the item's turn. Text that a message
-// contains is not stored again. The item must not be changed afterwards.
+// AddItem adds a completed item. It never waits for the disk. Append stores the item together with
+// or after the item's message or, if no such message is stored, at the end of the turn. Text that a
+// message contains is not stored again. The item must not be changed afterwards.
 func (s *Session) AddItem(it Item) {
 	s.held.mu.Lock()
 	defer s.held.mu.Unlock()

@@ -65,7 +65,7 @@ type Spec struct {
 	Source    string // "builtin", "mcp:<server>", …
 	Deferred  bool   // the model gets only its name until it is loaded
 	// Timeout is the tool's own time limit if above zero. The smaller of Timeout and
-	// Step.ToolTimeout applies.
+	// Step.ToolTimeout applies. Step.ToolTimeout does not apply to a Bounded tool.
 	Timeout time.Duration
 	// MaxResult limits the bytes of a result that the model gets. 0 means the engine's default. A
 	// negative value means that the tool limits its results itself.

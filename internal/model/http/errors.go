@@ -31,8 +31,8 @@ func (c *Call) typed(err error) error {
 // match almost everywhere.
 const leastKey = 4
 
-// withoutKey removes a key from text. It finds the key in its original form, as escaped in quoted
-// JSON, and as escaped in a URL.
+// withoutKey removes a key of at least leastKey bytes from text. It finds the key unescaped,
+// escaped as JSON once or twice, and escaped for a URL.
 func withoutKey(text, key string) string {
 	if len(key) < leastKey {
 		return text

@@ -67,7 +67,8 @@ var Lenient = jsonv2.JoinOptions(
 // Present reports whether a member exists and is not null.
 func Present(v jsontext.Value) bool { return len(v) > 0 && v[0] != 'n' }
 
-// Word decodes a JSON string. It returns any other value, such as a number, as JSON text.
+// Word decodes a JSON string. It returns "" for null or an absent member, and the JSON text of any
+// other value, such as a number.
 func Word(v jsontext.Value) string {
 	if !Present(v) {
 		return ""

@@ -12,7 +12,7 @@ import (
 )
 
 // TestEmbed checks that Embed returns one vector per text in the order of the texts, even if the
-// answer has another order. If a vector is missing from the answer, Embed returns an error.
+// answer has a different order. If a vector is missing from the answer, Embed returns an error.
 func TestEmbed(t *testing.T) {
 	server := modeltest.NewProvider(t)
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}})

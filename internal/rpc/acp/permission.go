@@ -52,8 +52,8 @@ func (a *adapter) choose(ctx context.Context,
 	return out, nil
 }
 
-// permission passes a question from the core to the client. lasting describes what a lasting answer
-// allows.
+// permission passes a question from the core to the client. lasting describes what an answer for
+// the session or the workspace allows.
 func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams,
 	lasting string) policy.Reply {
 	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(cmp.Or(p.ItemID, p.RequestID)),

@@ -38,7 +38,7 @@ func Permission(id string, q *policy.Question) wire.RequestPermissionParams {
 }
 
 // LastingAnswer returns a sentence for a client that does not show patterns. It says what an answer
-// for the session, or a permanent one, allows if that is more than the question says.
+// for the session or the workspace allows, if that is more than the question says.
 func LastingAnswer(q *policy.Question) string {
 	pattern := q.Wider()
 	if pattern == "" {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// protocolPage is the page that lists every enumeration.
+// protocolPage is the page that lists the enumerations of all messages, except those in Config.
 var protocolPage = filepath.Join("..", "..", "..", "docs", "reference", "protocol", "types.md")
 
 var (
@@ -68,8 +68,8 @@ func documentedEnums(t *testing.T) map[string]string {
 	return out
 }
 
-// typedEnums returns the enumerations in all types that a message can contain. The keys have the
-// form Type.field.
+// typedEnums returns the enumerations in all types that a message can contain, except Config and
+// the types in it. The keys have the form Type.field.
 func typedEnums(s *Schema) map[string]string {
 	config := map[string]bool{}
 	s.reach("Config", config)

@@ -31,7 +31,9 @@ type attack struct {
 	command              string
 }
 
-// setup is a file with the given content, or a link to the path in content.
+// setup creates a file at path with the given content, a symbolic link at path with the target
+// content, or a hard link at content to the file at path. If path ends with "+", the content is
+// appended to the file.
 type setup struct{ kind, path, content string }
 
 // readAttacks reads a file of the corpus. testdata/attacks/README.md describes the format.
@@ -407,7 +409,8 @@ func (s *scene) network() (*sandbox.Proxy, error) {
 }
 
 // TestAttacks runs the corpus without a sandbox, where each attack must have its effect, and then
-// with every sandbox and profile on this machine, where no attack may have an effect.
+// with every sandbox and profile on this machine, where an attack may have an effect only if gaps
+// lists the effect. A short run tries only some of the attacks.
 func TestAttacks(t *testing.T) {
 	kinds := boxes(t)
 	var all []attack

@@ -86,7 +86,7 @@ func joinLines(lines []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// showPlaces prints each match with one line around it.
+// showPlaces prints the first line of up to shownPlaces matches, with one line before and after it.
 func (m *matcher) showPlaces(b *strings.Builder, places []int) {
 	for k, n := range places {
 		if k == shownPlaces {
@@ -189,7 +189,7 @@ func (m *matcher) partOfLine() string {
 	return what + ", but the search text begins or ends with a line break. Send the whole line, or remove the line break:\n"
 }
 
-// otherCase finds the text in another case, at a position where only the case prevents a match.
+// otherCase finds the text in a different case, at a position where only the case prevents a match.
 func (m *matcher) otherCase(text string, whole bool) (place, bool) {
 	lower, old := bytes.ToLower(m.text), bytes.ToLower([]byte(text))
 	if len(lower) != len(m.text) || len(old) == 0 {

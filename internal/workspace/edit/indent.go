@@ -3,8 +3,8 @@ package edit
 import "strings"
 
 const (
-	// minShiftedLine is the minimum length, in bytes, of a single line that may be matched with
-	// another indent. Shorter lines occur too often.
+	// minShiftedLine is the minimum length, in bytes, of a single line that may match with a
+	// different indent. Shorter lines occur too often.
 	minShiftedLine = 12
 	// shiftBudget limits the number of lines that tier T3 compares. For repetitive texts, the
 	// number of comparisons could be quadratic in their length.

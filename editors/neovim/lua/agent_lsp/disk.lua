@@ -71,7 +71,8 @@ function M.write(buf)
   return ok
 end
 
---- The tools that do not change files. Buffers are not reloaded after a call of such a tool.
+--- Frequently used tools that do not change files. Buffers are reloaded after a call of any other
+--- tool.
 local harmless = {
   read = true,
   grep = true,

@@ -292,8 +292,8 @@ local function press(key)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(key, true, false, true), 'n', false)
 end
 
---- Returns a function for a key that moves in the menu. While the menu is visible, the function
---- sends the key to the menu. Otherwise, it calls otherwise.
+--- Returns a function for a key that moves in the menu. The function sends the key to the menu if
+--- the menu is visible, and calls `otherwise` if it is not.
 local function through_menu(key, otherwise)
   return function()
     if vim.fn.pumvisible() == 0 then

@@ -191,8 +191,8 @@ local function verbatim(text)
     longest = math.max(longest, #run)
   end
   local ticks = ('`'):rep(longest + 1)
-  -- Spaces are added only where the text begins or ends with a backtick, because they would be
-  -- visible.
+  -- The spaces of a code span are visible, so they are added only where the text begins or ends
+  -- with a backtick.
   local before, behind = text:find('^`') and ' ' or '', text:find('`$') and ' ' or ''
   return ticks .. before .. text .. behind .. ticks
 end

@@ -48,7 +48,9 @@ export class SideDocuments
   implements vscode.TextDocumentContentProvider, vscode.FileSystemProvider, vscode.Disposable
 {
   private readonly edited = new Map<string, Edited>();
-  /** The ids of decided proposals. There is nothing left to load. */
+  /**
+   * The ids of decided proposals. They are not loaded again, because they have no pending hunks.
+   */
   private readonly decided = new Set<string>();
   private readonly baseChanged = new vscode.EventEmitter<vscode.Uri>();
   private readonly fileChanged = new vscode.EventEmitter<vscode.FileChangeEvent[]>();

@@ -12,7 +12,7 @@ import { drawTool } from './tool';
 export interface Context {
   conversation: Conversation;
   send: (message: FromPanel) => void;
-  /** Whether each fold that the user has opened or closed is open, by ID. */
+  /** The state of each fold that the user has toggled, by ID: true if the fold is open. */
   folds: Map<string, boolean>;
   checkpointOf: (entry: Entry) => string | undefined;
   /** Returns an edit's proposal. If the proposal is unknown, the panel requests it. */

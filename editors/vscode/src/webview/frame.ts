@@ -225,7 +225,10 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
   );
 }
 
-/** Returns a command in which a line does not end inside an option, such as after "--". */
+/**
+ * Returns the nodes that show a command. Each word with a hyphen stays on one line if it fits, so
+ * that an option is not broken after "--".
+ */
 function wordsOfCommand(command: string): (Node | string)[] {
   return visible(command)
     .split(/(\s+)/)

@@ -105,8 +105,8 @@ function hasLongLine(text: string): boolean {
 }
 
 /**
- * Shows the beginning of text that is too long for Markdown, unchanged. A button copies the full
- * text.
+ * Shows text that is too long for Markdown as plain text. If only its beginning is shown, a button
+ * copies the full text.
  */
 function plain(text: string): DocumentFragment {
   const fragment = document.createDocumentFragment();

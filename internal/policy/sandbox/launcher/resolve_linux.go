@@ -22,7 +22,8 @@ var errElsewhere = errors.New("not in the workspace")
 // at is AT_FDCWD as it appears in a register.
 const at = uint64(0xffffffffffffff9c)
 
-// call is a system call that the broker performs, in its modern form.
+// call is a system call that the broker performs. Older calls, such as open, have been converted to
+// newer ones, such as openat (see modern).
 type call struct {
 	*broker
 	id   uint64
