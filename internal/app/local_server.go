@@ -190,7 +190,8 @@ func (s foundServer) question(r tool.ApprovalRequest) policy.TrustQuestion {
 // origin explains why the server would get prompts.
 func (s foundServer) origin() string {
 	if s.endpoint.ID != "" {
-		return "your own settings do not name this server, but the workspace or the model does"
+		return "your own settings do not name this server, but the workspace's settings " +
+			"or the id of the chosen model do"
 	}
 	return "no provider is configured, and this server was found on its usual port"
 }

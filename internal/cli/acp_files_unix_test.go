@@ -113,7 +113,7 @@ func TestACPQuestionsNameTheLastingAnswer(t *testing.T) {
 		return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
 	}
 	c.prompt(c.session(dir), "go")
-	if !strings.Contains(asked, "A lasting answer allows bash(touch *).") {
+	if !strings.Contains(asked, "An answer for the session or the workspace allows bash(touch *).") {
 		t.Errorf("asked %s", asked)
 	}
 	c.end()

@@ -36,7 +36,7 @@ type Config struct {
 	Hooks           map[string][]Hook   `json:"hooks,omitzero" doc:"Commands to run at events, by event name. docs/reference/hooks.md describes the events, the input and the decisions."`
 	MaxModelCalls   int                 `json:"maxModelCalls,omitzero" default:"200" doc:"Maximum number of model calls in one turn. Negative: no limit."`
 	Budget          *Budget             `json:"budget,omitzero" doc:"Limits for one turn, including its sub-agents. A turn that exceeds them ends before its next model call."`
-	ToolTimeoutMs   int                 `json:"toolTimeoutMs,omitzero" default:"600000" min:"1" doc:"Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count."`
+	ToolTimeoutMs   int                 `json:"toolTimeoutMs,omitzero" default:"600000" min:"1" doc:"Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Calls of the tool agent have no limit. Time spent waiting for the user does not count."`
 	MaxToolResult   int                 `json:"maxToolResultBytes,omitzero" default:"51200" min:"1000" doc:"Maximum size in bytes of a tool result sent to the model. A longer result is cut to its beginning and end, and the full result is saved to a file."`
 	Retry           *Retry              `json:"retry,omitzero" doc:"When to retry a failed model call."`
 	Repair          *Repair             `json:"repair,omitzero" doc:"Repair of malformed model output."`
@@ -126,7 +126,7 @@ type ToolFilter struct {
 
 // Permissions determines which actions are allowed without asking the user.
 type Permissions struct {
-	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either."`
+	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either. Leaving the sandbox, connecting to new hosts and editing protected files still need approval."`
 	Rules   []string `json:"rules,omitzero" doc:"Rules such as \"allow bash(go test *)\", \"deny read(**/secrets/**)\" or \"ask bash(git push*)\". deny overrides ask, and ask overrides allow."`
 }
 
@@ -302,7 +302,7 @@ type Shell struct {
 	PassEnv      []string `json:"passEnv,omitzero" doc:"Old name of environment.pass. Both lists apply."`
 }
 
-// Network lists hosts. For any other host, the user is asked.
+// Network lists hosts. For any other host, the permission rules and the profile apply.
 type Network struct {
 	Allow []string `json:"allow,omitzero" doc:"Hosts that may be reached without asking: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or a private network is reachable only if an address or range in this list contains it."`
 	Deny  []string `json:"deny,omitzero" doc:"Hosts, globs, addresses or ranges that are never reachable. This list overrides network.allow and the user's answers."`

@@ -18,7 +18,7 @@ const profiles: ['readOnly' | 'ask' | 'workspace' | 'trust', string][] = [
   ['readOnly', 'No edits, only read-only commands'],
   ['ask', 'Read-only commands run; all others need your permission'],
   ['workspace', 'Commands run in the sandbox; leaving it needs your permission'],
-  ['trust', 'Everything runs without asking you'],
+  ['trust', 'Commands and MCP tools run; leaving the sandbox and new hosts need your permission'],
 ];
 
 type ThinkingLevel = NonNullable<PromptOptions['thinking']>;

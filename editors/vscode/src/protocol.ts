@@ -248,7 +248,7 @@ export interface Config {
   maxModelCalls?: number;
   /** Limits for one turn, including its sub-agents. A turn that exceeds them ends before its next model call. */
   budget?: Budget;
-  /** Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count. */
+  /** Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Calls of the tool agent have no limit. Time spent waiting for the user does not count. */
   toolTimeoutMs?: number;
   /** Maximum size in bytes of a tool result sent to the model. A longer result is cut to its beginning and end, and the full result is saved to a file. */
   maxToolResultBytes?: number;
@@ -781,7 +781,7 @@ export interface ModelsResult {
   test?: ModelTest;
 }
 
-/** Network lists hosts. For any other host, the user is asked. */
+/** Network lists hosts. For any other host, the permission rules and the profile apply. */
 export interface Network {
   /** Hosts that may be reached without asking: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or a private network is reachable only if an address or range in this list contains it. */
   allow?: Array<string>;
@@ -809,7 +809,7 @@ export interface PermissionRevokeParams {
 
 /** Permissions determines which actions are allowed without asking the user. */
 export interface Permissions {
-  /** readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either. */
+  /** readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either. Leaving the sandbox, connecting to new hosts and editing protected files still need approval. */
   profile?: "readOnly" | "ask" | "workspace" | "trust";
   /** Rules such as "allow bash(go test *)", "deny read(** /secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow. */
   rules?: Array<string>;

@@ -15,7 +15,7 @@ export const profileWords: Record<string, string> = {
   readOnly: 'read-only',
   ask: 'ask',
   workspace: 'sandboxed',
-  trust: 'all allowed',
+  trust: 'trusted',
 };
 
 /** Describes a model for a list: its context window, its price and its capabilities. */

@@ -41,14 +41,17 @@ var editChoices = []choice{
 	{"ask", "Ask", "You decide on each hunk before it is applied"},
 	{"review", "Review", "Edits are applied immediately; you keep or undo them at the end"},
 	{"collect", "Collect", "Edits are collected for you to decide at the end of the turn"},
-	{"auto", "Auto", "Edits are applied without asking"},
+	{"auto", "Auto", "Edits are applied without asking, except edits of protected files"},
 }
 
 var permissionChoices = []choice{
 	{"readOnly", "Read only", "No edits, and only read-only commands"},
 	{"ask", "Ask", "All commands except read-only ones need your permission"},
 	{"workspace", "Workspace", "Commands run in the sandbox without asking"},
-	{"trust", "Trust", "Everything runs without asking"},
+	{
+		"trust", "Trust",
+		"Commands and MCP tools run; leaving the sandbox and new hosts need your permission",
+	},
 }
 
 // configured stores the effective settings.

@@ -44,7 +44,7 @@ func LastingAnswer(q *policy.Question) string {
 	if pattern == "" {
 		return ""
 	}
-	return "A lasting answer allows " + visible.Text(pattern) + "."
+	return "An answer for the session or the workspace allows " + visible.Text(pattern) + "."
 }
 
 func urisTo(paths []string) []string {

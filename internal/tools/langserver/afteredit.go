@@ -161,7 +161,7 @@ func (h *Hub) news(ctx context.Context, all map[string][]diagnostic, before map[
 		room -= len(fresh[u])
 	}
 	if total > maxNews {
-		fmt.Fprintf(&b, "… and %d more; ask lsp workspaceDiagnostics\n", total-maxNews)
+		fmt.Fprintf(&b, "… and %d more; to list them, call lsp with the operation workspaceDiagnostics\n", total-maxNews)
 	}
 	return b.String()
 }

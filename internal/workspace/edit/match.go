@@ -154,7 +154,7 @@ func (m *matcher) addSpans(p *Plan, i int, c candidate, places []place) error {
 		s, problem := m.span(c, pl)
 		if problem != "" {
 			return &MatchError{Kind: KindNotFound, Edit: i, Line: m.lineOf(pl.start),
-				Msg: fmt.Sprintf("%sthe search text matches line %d only with another indent, and %s. Nothing was changed. Send old and new text with the file's indent:\n%s",
+				Msg: fmt.Sprintf("%sthe search text matches line %d only if the indent is ignored, and %s. Nothing was changed. Send old and new text with the file's indent:\n%s",
 					m.name(i), m.lineOf(pl.start), problem, m.region(pl))}
 		}
 		s.Edit = i

@@ -135,7 +135,7 @@ func (pm *patchMatcher) hunk(p *Plan, i int, h patch.Hunk) error {
 	s, problem := pm.build(v.hunk, v.tier, at)
 	if problem != "" {
 		return &MatchError{Kind: KindNotFound, Edit: i, Line: at + 1,
-			Msg: fmt.Sprintf("%sit matches line %d only with another indent, and %s. Nothing was changed. Send the hunk with the file's indent:\n%s", pm.name(i), at+1, problem, numbered(pm.text, pm.lines(), at, at+len(old)))}
+			Msg: fmt.Sprintf("%sit matches line %d only if the indent is ignored, and %s. Nothing was changed. Send the hunk with the file's indent:\n%s", pm.name(i), at+1, problem, numbered(pm.text, pm.lines(), at, at+len(old)))}
 	}
 	s.Edit = i
 	if !sameText(pm.base, s) {

@@ -54,7 +54,7 @@ func (m *matcher) seam(c candidate, pl place) string {
 	case strings.HasPrefix(c.new, "\n") && !strings.HasPrefix(c.old, "\n"):
 		return "it begins after the indent of the line, which would stay on a line of its own. Send the whole line with its indent"
 	case indentOf(c.new) != indentOf(c.old):
-		return "it begins inside the indent of the line and the new text has another indent, which would be added to it. Send old and new text with the whole indent of the line"
+		return "it begins inside the indent of the line and the new text has a different indent, which would be added to it. Send old and new text with the whole indent of the line"
 	case !strings.Contains(strings.Trim(c.old, "\n"), "\n") &&
 		lessIndented(c.new, head+indentOf(c.old)):
 		return "it begins inside the indent of the line, and it is unclear whether the other lines of the new text should have that indent too. Send whole lines, each with its indent"

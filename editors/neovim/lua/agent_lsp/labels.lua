@@ -19,7 +19,7 @@ local commands = {
   readOnly = 'read-only',
   ask = 'ask',
   workspace = 'sandboxed',
-  trust = 'run without asking',
+  trust = 'trusted',
 }
 
 --- Returns a session's settings as text, the most important first. It omits settings that do not

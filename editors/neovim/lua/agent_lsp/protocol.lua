@@ -174,7 +174,7 @@
 ---@field hooks? table<string, agent_lsp.Hook[]> Commands to run at events, by event name. docs/reference/hooks.md describes the events, the input and the decisions.
 ---@field maxModelCalls? number Maximum number of model calls in one turn. Negative: no limit.
 ---@field budget? agent_lsp.Budget Limits for one turn, including its sub-agents. A turn that exceeds them ends before its next model call.
----@field toolTimeoutMs? number Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count.
+---@field toolTimeoutMs? number Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Calls of the tool agent have no limit. Time spent waiting for the user does not count.
 ---@field maxToolResultBytes? number Maximum size in bytes of a tool result sent to the model. A longer result is cut to its beginning and end, and the full result is saved to a file.
 ---@field retry? agent_lsp.Retry When to retry a failed model call.
 ---@field repair? agent_lsp.Repair Repair of malformed model output.
@@ -558,7 +558,7 @@
 ---@field models agent_lsp.Model[]
 ---@field test? agent_lsp.ModelTest
 
---- Network lists hosts. For any other host, the user is asked.
+--- Network lists hosts. For any other host, the permission rules and the profile apply.
 ---@class agent_lsp.Network
 ---@field allow? string[] Hosts that may be reached without asking: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or a private network is reachable only if an address or range in this list contains it.
 ---@field deny? string[] Hosts, globs, addresses or ranges that are never reachable. This list overrides network.allow and the user's answers.
@@ -580,7 +580,7 @@
 
 --- Permissions determines which actions are allowed without asking the user.
 ---@class agent_lsp.Permissions
----@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either.
+---@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either. Leaving the sandbox, connecting to new hosts and editing protected files still need approval.
 ---@field rules? string[] Rules such as "allow bash(go test *)", "deny read(**/secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow.
 
 --- PlanEntry is one line of a plan item.

@@ -665,8 +665,8 @@ async function pickersInOneLine(d) {
   assert.equal(await named.getAttribute('title'), 'Model: vendor/gpt-oss-120b');
   await picture('short');
   await trust(d);
-  const trusted = await oneLine('all commands allowed');
-  assert.equal(trusted.commands.text, 'Commands: all allowed');
+  const trusted = await oneLine('commands are trusted');
+  assert.equal(trusted.commands.text, 'Commands: trusted');
   await picture('trust');
   await choose('a-model-with-a-rather-long-name-2026');
   const long = await oneLine('a long name');

@@ -36,9 +36,9 @@ export const onlyThisSession = (d) => d.choose('Only this session');
 /** Lets the session run commands without asking the user. */
 export async function trust(d) {
   await d.click(d.panel.locator('.picker', { hasText: 'Commands' }));
-  await d.choose('all allowed');
+  await d.choose('trusted');
   await onlyThisSession(d);
-  await d.panel.locator('.picker', { hasText: 'Commands: all allowed' }).waitFor();
+  await d.panel.locator('.picker', { hasText: 'Commands: trusted' }).waitFor();
 }
 
 /** Sets how edits are handled in this session. */
