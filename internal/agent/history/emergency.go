@@ -19,8 +19,8 @@ const (
 	smallestResult  = 200 // minimum number of runes of a result that remain after cutting
 )
 
-// emergency cuts all long texts, oldest first, and drops the oldest units until the limit is met.
-// It leaves only the last user message and pinned messages unchanged.
+// emergency cuts long texts, oldest first, then drops the oldest units, until the limit is met. It
+// does not change the last user message or pinned messages.
 type emergency struct{}
 
 func (emergency) Name() string { return Emergency }
