@@ -108,8 +108,8 @@ func (s *Stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
 
 type queuedKey struct{}
 
-// WhenQueued returns a context for a call. f runs when the call's frame is queued. If ctx ends
-// before that, the frame is not queued (see Outbox.PutUntil).
+// WhenQueued returns a context for a call. f runs when the call's frame is queued, and may be nil.
+// If ctx ends before that, the frame is not queued (see Outbox.PutUntil).
 func WhenQueued(ctx context.Context, f func()) context.Context {
 	return context.WithValue(ctx, queuedKey{}, f)
 }
@@ -132,7 +132,7 @@ func (s *Stream) WriteFrame(ctx context.Context, body []byte) (int64, error) {
 	if s.Sent != nil {
 		s.Sent(body)
 	}
-	if limited {
+	if queued != nil {
 		queued()
 	}
 	return n, nil

@@ -48,10 +48,7 @@ var permissionChoices = []choice{
 	{"readOnly", "Read only", "No edits, and only read-only commands"},
 	{"ask", "Ask", "All commands except read-only ones need your permission"},
 	{"workspace", "Workspace", "Commands run in the sandbox without asking"},
-	{
-		"trust", "Trust",
-		"Commands and MCP tools run; leaving the sandbox and new hosts need your permission",
-	},
+	{"trust", "Trust", "Commands and MCP tools run; leaving the sandbox and new hosts need your permission"},
 }
 
 // configured stores the effective settings.

@@ -88,7 +88,7 @@ func (c *core) askUser(o *host.Open) {
 	c.mu.Lock()
 	c.asked[o] = &repeated
 	c.mu.Unlock()
-	c.put(jsonrpc.WhenQueued(o.Context(), func() {}), o)
+	c.put(jsonrpc.WhenQueued(o.Context(), nil), o)
 	c.mu.Lock()
 	delete(c.asked, o)
 	c.mu.Unlock()

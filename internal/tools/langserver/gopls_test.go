@@ -188,23 +188,30 @@ func pulledOf(s *server, path string) bool {
 	return s.problems.pulled[path] != nil
 }
 
+// countingServer starts an HTTP server that has no pages. It returns the server's address and the
+// number of requests.
+func countingServer(t *testing.T) (address string, requests *atomic.Int32) {
+	requests = new(atomic.Int32)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, requests
+}
+
 // TestGoplsReachesNoHost starts gopls in repositories that name modules or toolchains to download,
 // and applies every code action. gopls must not connect to the module proxy.
 func TestGoplsReachesNoHost(t *testing.T) {
 	t.Parallel()
-	var reached atomic.Int32
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reached.Add(1)
-		http.NotFound(w, r)
-	}))
-	defer proxy.Close()
+	proxy, reached := countingServer(t)
 	const text = "package main\n\nimport _ \"evil.example/x\"\n\nfunc main() {}\n"
 	for name, mod := range map[string]string{
 		"a module":    "module example.com/sample\n\ngo 1.24\n\nrequire evil.example/y v1.0.0\n",
 		"a toolchain": "module example.com/sample\n\ngo 1.99.0\n\ntoolchain go1.99.0\n",
 	} {
 		settings := filepath.Join(t.TempDir(), "env") // the user's go environment file
-		lines := "GOPROXY=" + proxy.URL + "\nGOSUMDB=off\n"
+		lines := "GOPROXY=" + proxy + "\nGOSUMDB=off\n"
 		if err := os.WriteFile(settings, []byte(lines), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -2,12 +2,9 @@ package langserver
 
 import (
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,16 +155,11 @@ func TestPyright(t *testing.T) {
 // By default, tsserver would let npm download their types.
 func TestTypeScriptServerReachesNoHost(t *testing.T) {
 	t.Parallel()
-	var reached atomic.Int32
-	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reached.Add(1)
-		http.NotFound(w, r)
-	}))
-	defer registry.Close()
+	registry, reached := countingServer(t)
 	o := realNode(t, "typescript-language-server", "typescript-language-server", "lib", "cli.mjs")
 	c, home := o.Servers()[0], t.TempDir()
 	c.Env = withVariables(c.Env, "HOME="+home, "XDG_CACHE_HOME="+home,
-		"npm_config_registry="+registry.URL)
+		"npm_config_registry="+registry)
 	o.Servers = func() []Config { return []Config{c} }
 	h := newHarness(t, o, "package.json: {\"dependencies\": {\"lodash\": \"1.0.0\"}}\n",
 		"main.js: const l = require(\"lodash\");\nl.map([]);\n")
