@@ -42,8 +42,8 @@ const (
 	ReserveShare = 0.13
 	MinReserve   = 4096
 	MaxReserve   = 16384
-	// FreeFloor is the number of tokens that are kept free in a turn with tools, if the window is
-	// large enough.
+	// FreeFloor is the number of tokens that the trigger leaves free, at most a quarter of the
+	// window.
 	FreeFloor = 12000
 	// MaxRefusals is the maximum number of times that one call is shortened and sent again before
 	// the turn fails.

@@ -219,8 +219,8 @@ type SyncStore interface {
 	Sync() error
 }
 
-// Record is one line of a session's log. Depending on Type, exactly one of the pointers or Data is
-// set.
+// Record is one line of a session's log. Type determines which one of Message, Queue, Turn, Commit,
+// Pin and Data is used.
 type Record struct {
 	Type    RecordType       `json:"type"`
 	Message *message.Message `json:"message,omitempty"`
@@ -228,7 +228,7 @@ type Record struct {
 	Turn    *Turn            `json:"turn,omitempty"`
 	Commit  *Commit          `json:"commit,omitempty"`
 	Pin     *PinChange       `json:"pin,omitempty"`
-	// Data is set for types that the engine does not read: item, config, title …
+	// Data is used by RecordToolStart and by the types that do not belong to the engine.
 	Data json.RawMessage `json:"data,omitempty"`
 	Time time.Time       `json:"time"`
 	Sync bool            `json:"-"` // see SyncStore

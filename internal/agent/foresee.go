@@ -90,9 +90,10 @@ func (c *callRun) askAhead(ctx context.Context) {
 	}
 }
 
-// answered waits for the user's answer to the advance question about this call. The answer is
-// invalid if earlier calls did not run as expected. In that case, the second result contains the
-// reason.
+// answered waits for the user's answer to the advance question about this call. It returns nil if
+// the user was not asked, or if the arguments have changed since the question. It also returns nil,
+// with the reason, if the user was asked and did not refuse, but an earlier call did not run as
+// expected.
 func (c *callRun) answered() (d *tool.Decision, again string) {
 	a := c.question.ahead
 	if a == nil {

@@ -12,11 +12,11 @@ import (
 )
 
 // Hook is a value that implements one or more of the hook interfaces below. Hooks are called in
-// order, from the turn's goroutines, and must return when ctx ends. Some hooks may veto (BeforeRun,
-// BeforeModel, BeforeTool, BeforePrompt). A hook of this kind that fails, panics or hangs counts as
-// a veto. Any other hook that fails, panics or hangs is skipped with a notice. SessionOf returns
-// the session for which a hook is called. The hooks for the lifecycle of a session are in
-// lifecycle.go.
+// order, on goroutines of the session, and must return when ctx ends. If a hook fails, panics or
+// hangs in BeforeRun, BeforeModel, BeforeTool or BeforePrompt, this counts as a veto. In
+// BeforeCompact, it prevents a reduction that is not necessary. In any other method, it only causes
+// a notice. SessionOf returns the session for which a hook is called. The hooks for the lifecycle
+// of a session are in lifecycle.go.
 type Hook interface{ HookName() string }
 
 // The hook interfaces.

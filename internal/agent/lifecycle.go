@@ -41,7 +41,8 @@ type (
 		) (tell string, err error)
 	}
 	// CompactHook is called before the context is reduced. It may return instructions for the
-	// summary. An error prevents the reduction if the context fits without it.
+	// summary. An error prevents the reduction if the user requested it, or if the context fits
+	// without it.
 	CompactHook interface {
 		BeforeCompact(ctx context.Context, c CompactInfo) (instructions string, err error)
 	}

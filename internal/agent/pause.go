@@ -10,8 +10,7 @@ import (
 // guards it.
 type pausing struct {
 	over chan struct{} // closed by Resume; nil if no turn waits for the end of the pause
-	// held is set if the daemon ended while a turn was paused. Resume continues that turn, as it
-	// does with held entries.
+	// held is set if the daemon ended while a turn was paused. Resume then continues that turn.
 	held    bool
 	resumed *turn        // the turn that Resume started, until Continue has returned it
 	unsaid  *TurnOptions // options of the next turn, if that turn begins without a message

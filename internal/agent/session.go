@@ -85,7 +85,7 @@ type compactions struct {
 	cancel    context.CancelCauseFunc // cancels the running Compact; nil if none is running
 	commits   int                     // number of reductions since the session was created
 	strategy  string                  // strategy of the last reduction
-	fruitless int                     // number of consecutive reductions that saved nothing
+	fruitless int                     // number of consecutive reductions that saved too little
 	unsummed  int                     // number of consecutive failed summaries
 }
 
@@ -200,8 +200,9 @@ func (s *Session) noticeLocked(level, text string) {
 	s.em.emit(ItemCompleted{TurnID: turnID, Item: it})
 }
 
-// Close aborts the running turn or Compact, and refuses all later calls. It returns when every
-// goroutine of the session has ended. If ctx ends first, it returns ctx's error.
+// Close aborts the running turn or Compact. Afterwards, no turn can start and no message is
+// accepted. It returns when every goroutine of the session has ended. If ctx ends first, it returns
+// ctx's error.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if s.turn != nil {

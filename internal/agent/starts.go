@@ -12,9 +12,10 @@ import (
 const startHold = 2 * time.Millisecond
 
 // Starts limits how many turns start concurrently. A start lasts from building the first request to
-// the first token of the reply. The other turns wait and start in order. Without the limit, many
-// prompts that start together would keep the processors busy and delay the events of running turns.
-// The sessions of a process share one Starts. It is safe for concurrent use.
+// the first token of the reply, but at most startHold. The other turns wait and start in order.
+// Without the limit, many prompts that start together would keep the processors busy and delay the
+// events of running turns. The sessions of a process share one Starts. It is safe for concurrent
+// use.
 type Starts struct{ places chan struct{} }
 
 // NewStarts returns a Starts that lets n turns start concurrently.

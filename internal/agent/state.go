@@ -64,7 +64,8 @@ const (
 // errNever reports an event that cannot happen in a state.
 var errNever = errors.New("the event cannot happen in this state")
 
-// runMove is the effect of an event in a state. It leads to another state, or the event is refused.
+// runMove is the effect of an event in a state: the next state, or the error with which the event
+// is refused.
 type runMove struct {
 	to      runState
 	refused error

@@ -36,7 +36,8 @@ type circuit struct {
 	until time.Time // when the provider is tried again; set when the circuit opens
 }
 
-// of returns the circuit breaker for a provider with its key. Each provider has its own breaker.
+// of returns the circuit breaker for the provider that key identifies. name is the provider's name
+// for the user.
 func (c *circuits) of(key, name string) *circuit {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,8 +114,8 @@ func (m *guardedModel) Info() agent.ModelInfo {
 	return i
 }
 
-// Generate makes the call, or returns retry.ErrSkipped if the provider keeps failing or the user
-// has not agreed to use the provider.
+// Generate makes the call. It returns an error instead if the user has not agreed to use the
+// provider, or if the provider keeps failing and a model of another provider can answer.
 func (m *guardedModel) Generate(
 	ctx context.Context, req *agent.Request, on func(agent.Delta),
 ) (*agent.Reply, error) {

@@ -135,7 +135,7 @@ func openFolders(init agentapi.Init, o coreOptions, warn *notices) *folders {
 	return f
 }
 
-// build creates the components. Each one uses only components that were created before it.
+// build creates the components in the order of their dependencies.
 func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	runner, err := shell.New(shell.Options{SpillDir: d.folders.file("spill")})
 	if err != nil {

@@ -34,7 +34,7 @@ func (d *daemon) ownFiles() policy.OwnFiles {
 	}
 }
 
-// absolute returns the path that a relative path has now.
+// absolute makes a relative path absolute, based on the current working directory.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs

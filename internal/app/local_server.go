@@ -154,8 +154,8 @@ func (p *providers) mayPrompt(e *config.Endpoint) error {
 	return p.local.agreed(e)
 }
 
-// agree asks the user about the server of the session's model, if the server was found by probing.
-// A model reference without a provider name means that server.
+// agree asks the user about the server of the session's model, if the server was found by probing
+// or is a local server that the user did not choose.
 func (p *sessionParts) agree(ctx context.Context, turnID string, c *config.Config) error {
 	e, err := p.d.providers.endpoint(ctx, c)
 	if err != nil || !e.Probed {

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// notices shows the user the warnings of a connection, and each warning of a session only once. It
-// is safe for concurrent use.
+// notices shows the user the notices of a connection. It shows each warning about a session's
+// settings only once. It is safe for concurrent use.
 type notices struct {
 	log    *slog.Logger
 	redact *policy.Redactor

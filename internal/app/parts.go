@@ -18,7 +18,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// secretsIn returns the values of an environment that must never be shown.
+// secretsIn returns the values of the variables that ScrubEnv removes from an environment, except
+// values of fewer than eight bytes. These values must never be shown.
 func secretsIn(env []string) []string {
 	kept := map[string]bool{}
 	for _, kv := range policy.ScrubEnv(env) {
@@ -129,7 +130,7 @@ func expandAll(m map[string]string, env []string) map[string]string {
 	return out
 }
 
-// withEnv adds variables to an environment and replaces existing ones. Each name occurs once,
+// withEnv adds variables to an environment and replaces existing ones. Each added name occurs once,
 // because some programs use the first of two values and others the last.
 func withEnv(env []string, own map[string]string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {

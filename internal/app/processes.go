@@ -18,8 +18,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// processRunner starts the commands in the settings, which are formatters, checks and key commands.
-// It also builds the environment of all child processes. It is safe for concurrent use.
+// processRunner starts the formatters, checks and key commands that the settings name. It also
+// builds the environment of all child processes. It is safe for concurrent use.
 type processRunner struct {
 	env    []string        // the daemon's own environment, with secrets
 	root   string          // the working directory for checks and hooks
@@ -206,8 +206,8 @@ func (p *processRunner) keyEnvironment() []string {
 	return e.All()
 }
 
-// outside returns a folder that no repository chooses: the user's home folder, or the temporary
-// folder if there is no home folder.
+// outside returns a folder whose content no repository determines: the user's home folder, or the
+// temporary folder if there is no home folder.
 func outside(env []string) string {
 	if home := homeFolder(env); filepath.IsAbs(home) {
 		if info, err := os.Stat(home); err == nil && info.IsDir() {

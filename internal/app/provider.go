@@ -477,8 +477,8 @@ func fingerprint(v any) string {
 // slashes.
 var flat = strings.NewReplacer("/", "\x01")
 
-// lookupGlob returns the value for a name. An exact key takes precedence over the longest matching
-// glob.
+// lookupGlob returns the value for a name. It uses the exact key or, if there is none, the longest
+// matching glob.
 func lookupGlob[V any](m map[string]V, name string) (V, bool) {
 	if v, ok := m[name]; ok {
 		return v, true

@@ -288,7 +288,7 @@ func (p *providers) askVLLM(ctx context.Context, e *config.Endpoint, id string) 
 	return r
 }
 
-// root returns the address of a server. It is the base URL without the version at its end.
+// root returns the address of a server, which is the base URL without "/v1" at its end.
 func root(e *config.Endpoint) string {
 	return strings.TrimSuffix(strings.TrimRight(e.BaseURL, "/"), "/v1")
 }

@@ -156,7 +156,7 @@ func (d *daemon) closed(id string, deleted bool) {
 		_ = os.RemoveAll(d.folders.spill(id))
 	}
 	d.processes.runner.Forget(d.shared.scratch.Tmp(id))
-	if !d.shared.jobs.Running(id) { // a running server keeps the folders until the daemon ends
+	if !d.shared.jobs.Running(id) { // a running job keeps the folders until the daemon ends
 		if err := d.shared.scratch.Drop(id); err != nil {
 			d.log.Warn("removing the temporary files of a session", "error", err)
 		}

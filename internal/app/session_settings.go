@@ -86,7 +86,7 @@ func policySettings(c *config.Config, roots []string) (s policy.Settings, faults
 	return s, faults
 }
 
-// modeOf returns the mode that the settings name.
+// modeOf returns the mode that the settings name, or the default mode if there is no such mode.
 func modeOf(c *config.Config) policy.Mode {
 	switch c.Mode {
 	case "", policy.DefaultMode.Name:
@@ -105,8 +105,9 @@ func modeOf(c *config.Config) policy.Mode {
 	return out
 }
 
-// inMode returns the settings with the settings of the named mode applied. The mode's model,
-// thinking level, edit policy and permissions take precedence. Its rules are added to the others.
+// inMode returns the settings with the settings of the named mode applied. The mode's single
+// values, such as its model and its profile, take precedence. Its rules and its stopAfter list are
+// added to the others.
 func inMode(c config.Config) config.Config {
 	m := c.Modes[c.Mode]
 	c.Model, c.Thinking, c.EditPolicy = firstOf(m.Model, c.Model), firstOf(m.Thinking, c.Thinking),

@@ -31,8 +31,8 @@ func (p *sessionParts) subagent(c *config.Config) *subagent.Tool {
 		func() []subagent.Agent { return p.d.agentList(p.info, c) })
 }
 
-// agentList returns the agents in a session's settings and in the workspace's files. Agents in the
-// settings take precedence.
+// agentList returns the agents in a session's settings and in the Markdown files of the workspace
+// and the user. Agents in the settings take precedence.
 func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.Agent {
 	byName := map[string]subagent.Agent{}
 	for _, a := range d.fileAgents(info, c.MaxModelCalls) {

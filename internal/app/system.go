@@ -10,7 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// defaultPrompt is the built-in system prompt. It is short, because it is sent with every turn.
+// defaultPrompt is the built-in system prompt. It is short, because it is sent with every model
+// call.
 const defaultPrompt = `You are a coding agent in the user's editor. You see the files as the editor shows them, including unsaved changes.
 
 - Read what you edit before you change it. Search instead of guessing.

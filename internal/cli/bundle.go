@@ -114,7 +114,7 @@ func modules() string {
 	return s.String()
 }
 
-// variables lists the names of the environment variables that affect the program, without their
+// variables lists the names of environment variables that may affect the program, without their
 // values.
 func variables(env []string) string {
 	var names []string
@@ -151,7 +151,8 @@ func (b *bundle) sessions() string {
 	return s.String()
 }
 
-// maxBundled is the maximum number of sessions of one workspace that a bundle lists.
+// maxBundled is the maximum number of sessions, and of archived sessions, that a bundle lists for
+// one workspace.
 const maxBundled = 100
 
 func (b *bundle) listInto(s *strings.Builder, library *session.Library, archived bool) {

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// cutArgs returns a copy of m in which long strings in the arguments of calls are cut, or nil if
-// there are no long strings.
+// cutArgs returns a copy of m in which long strings are cut in the arguments of calls whose
+// arguments are long. It returns nil if nothing was cut.
 func cutArgs(m *message.Message) *message.Message {
 	long := false
 	for _, c := range m.ToolCalls() {

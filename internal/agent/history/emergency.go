@@ -19,8 +19,9 @@ const (
 	smallestResult  = 200 // minimum number of runes of a result that remain after cutting
 )
 
-// emergency cuts long texts, oldest first, then drops the oldest units, until the limit is met. It
-// does not change the last user message or pinned messages.
+// emergency cuts long texts, oldest first, then drops the oldest units, and then cuts the remaining
+// results further, until the target is met. It does not change the last user message or pinned
+// messages.
 type emergency struct{}
 
 func (emergency) Name() string { return Emergency }

@@ -24,8 +24,8 @@ type Input struct {
 	Messages []*message.Message
 	Target   int // tokens that the messages should use, according to Tokens
 	Limit    int // maximum number of tokens that they may use; 0 means Target
-	// Recent is the number of tokens of recent messages that summaries do not touch. 0 means a
-	// share of the target.
+	// Recent is the number of tokens of recent messages that turn_summaries, summary and drop_turns
+	// leave unchanged. 0 means a share of the target.
 	Recent int
 
 	// Pins maps the IDs of messages to whether the messages are pinned now. It overrides the mark

@@ -109,8 +109,8 @@ func (dedupe) Reduce(_ context.Context, in *Input) ([]*message.Message, error) {
 	return e.msgs, nil
 }
 
-// mask replaces large results to which the model has already responded. Each is replaced by one
-// line that identifies the result.
+// mask replaces old results that are large or contain more than text, if the model has already
+// responded to them. The replacement is one line that identifies the result.
 type mask struct{}
 
 func (mask) Name() string { return Mask }
@@ -147,8 +147,8 @@ func lastAssistant(msgs []*message.Message) int {
 	return -1
 }
 
-// truncate shortens large results, and large arguments of old calls, to their beginning and end.
-// The whole text is written to a file if possible.
+// truncate shortens large old results, and large arguments of old calls, to their beginning and
+// end. The complete text of a result is written to a file if possible.
 type truncate struct{}
 
 func (truncate) Name() string { return Truncate }

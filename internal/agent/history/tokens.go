@@ -140,9 +140,10 @@ func (c *Meter) Counted(input, output, replyEstimate int) {
 	c.counted, c.atCounted = input+output, c.estimate
 }
 
-// Refused records that a provider refused a call because it was too long for the window. It
-// corrects the estimate accordingly. If the call was far too short to exceed the window, Refused
-// changes nothing, because the actual window is smaller than assumed.
+// Refused records that a provider refused a call because it was too long for the window. It raises
+// the estimate above the window. It changes nothing if the estimate is already above the window, or
+// if the call was far too short to exceed it. In the second case, the actual window is smaller than
+// assumed.
 func (c *Meter) Refused(window int) {
 	est := c.overhead + c.estimate
 	if window <= 0 || est <= 0 || c.Used() > window || float64(window) > maxRatio*float64(est) {
@@ -160,7 +161,7 @@ func (c *Meter) Ratio() float64 {
 	return c.ratio
 }
 
-// Used returns the number of tokens that the next call would send.
+// Used estimates the number of tokens that the next call would send.
 func (c *Meter) Used() int {
 	if c.counted > 0 {
 		return c.counted + max(0, int(float64(c.estimate-c.atCounted)*c.Ratio()))

@@ -33,8 +33,8 @@ func (in *Input) recentBudget() int {
 	return min(max(in.Target/recentShare, min(recentMin, in.Target/2)), recentMax)
 }
 
-// turnSummaries replaces old turns that ended without an error with summaries of one or two lines,
-// oldest first. The summaries are derived from the turns by rules, without a model.
+// turnSummaries replaces old, complete turns with short summaries, oldest first. The summaries are
+// derived from the turns by rules, without a model.
 type turnSummaries struct{}
 
 func (turnSummaries) Name() string { return TurnSummaries }
@@ -89,7 +89,8 @@ func withSummaries(in *Input, us []unit, drop []bool, gone map[int]string) []*me
 	return out
 }
 
-// summarizeTurn describes what happened in a turn. It returns "" if the turn ended with an error.
+// summarizeTurn describes what happened in a turn. It returns "" if the turn is incomplete, was
+// aborted or ended with an error.
 func summarizeTurn(msgs []*message.Message, us []unit) (text string, tokens int) {
 	all := msgs[us[0].from:us[len(us)-1].to]
 	last := all[len(all)-1]

@@ -47,7 +47,7 @@ func (in *Input) units(msgs []*message.Message) []unit {
 	return us
 }
 
-// isPrompt reports whether a user message begins a turn.
+// isPrompt reports whether m is a visible user message, which begins a turn.
 func isPrompt(m *message.Message) bool {
 	return m.Role == message.RoleUser && !m.Hidden && m.App == ""
 }

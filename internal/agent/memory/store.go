@@ -58,8 +58,8 @@ type Memory struct {
 // Saved is the result of saving a memory.
 type Saved struct {
 	Key string // the key under which the memory is saved
-	// Duplicate is the key of an existing memory with the same content, or "" if the content is
-	// new.
+	// Duplicate is the key of an existing memory with the same content or meaning, or "" if there
+	// is none.
 	Duplicate string
 }
 
@@ -244,7 +244,8 @@ func scopeOf(owner string) string {
 }
 
 // Save saves a memory. An existing key is overwritten. If another memory of the same scope has the
-// same content, the key becomes an alias of that memory. If the key is empty, Save creates one.
+// same content or, according to the embeddings, the same meaning, the key becomes an alias of that
+// memory. If the key is empty, Save creates one.
 func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
 	owner, err := s.owner(m.Scope)
 	if err == nil {
@@ -396,7 +397,8 @@ func index(ctx context.Context, tx *sql.Tx, id int64, m Memory) error {
 	return err
 }
 
-// alias makes the key an alias of a memory with the same content and adds the tags to that memory.
+// alias makes the key an alias of a memory with the same content or meaning, and adds the tags to
+// that memory.
 func (s *Store) alias(
 	ctx context.Context, tx *sql.Tx, owner string, m Memory, twin int64,
 ) (Saved, error) {

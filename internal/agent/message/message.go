@@ -171,7 +171,7 @@ type Message struct {
 	// Metadata.
 	Time   time.Time `json:"time"`
 	TurnID string    `json:"turnId,omitempty"` // the turn to which it belongs
-	// Author is user, agent, tools, or a sub-agent's name.
+	// Author is user, agent, tools, engine, job, or a sub-agent's name.
 	Author string `json:"author,omitempty"`
 	Source Source `json:"source,omitempty"`
 	Hidden bool   `json:"hidden,omitempty"` // sent to the model but not shown

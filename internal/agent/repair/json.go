@@ -62,7 +62,8 @@ func fixArgs(raw string) fixed {
 	return f
 }
 
-// unwrap removes a byte order mark, code fences and special tokens around a document.
+// unwrap removes a byte order mark and special tokens before a document, and a code fence around
+// it.
 func unwrap(s string) string {
 	s = strings.TrimSpace(strings.TrimPrefix(s, "\uFEFF"))
 	for strings.HasPrefix(s, "<|") {
@@ -120,9 +121,9 @@ func (p *parser) barePairs() bool {
 	return t.i < len(t.s) && t.s[t.i] == ':' && !strings.HasPrefix(t.s[t.i:], "://")
 }
 
-// rest reports whether the text after the document is harmless. It is harmless if it consists of
-// superfluous closing brackets, repeats the document, or begins with a closing tag or a special
-// token.
+// rest reports whether the text after the document is harmless. It may begin with superfluous
+// closing brackets, commas, semicolons and backticks. After these, it must be empty, repeat the
+// document, or begin with a closing tag or a special token.
 func (p *parser) rest() bool {
 	tail := strings.TrimSpace(p.s[p.i:])
 	tail = strings.TrimSpace(strings.TrimLeft(tail, "}];,` \t\r\n"))

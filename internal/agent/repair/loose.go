@@ -25,7 +25,7 @@ func (s *scanner) loose() {
 	s.lines()
 }
 
-// bare finds JSON outside code blocks at the beginning of a line or after a word.
+// bare finds calls that are written as JSON outside code blocks.
 func (s *scanner) bare() {
 	for at := 0; at < len(s.text) && !s.full(); {
 		i := strings.IndexAny(s.text[at:], "{[")
@@ -178,7 +178,8 @@ func argsKey(line string) int {
 	return 0
 }
 
-// argsValue returns the object, or the quoted object, at i or on the next line.
+// argsValue returns the object, or the line with a quoted object, that follows i. Only white space
+// and backticks may precede it.
 func (s *scanner) argsValue(i int) (start, end int, ok bool) {
 	start = len(s.text) - len(strings.TrimLeft(s.text[i:], " \t\r\n`"))
 	if start >= len(s.text) {

@@ -250,8 +250,8 @@ func (n *normalizer) newID() string {
 	return randomID()
 }
 
-// randomID returns nine letters and digits. Mistral accepts only this form, and all other providers
-// accept it too.
+// randomID returns nine lower-case letters and digits. This is the only form that Mistral accepts,
+// and other providers accept it too.
 func randomID() string {
 	const set = "abcdefghijklmnopqrstuvwxyz0123456789"
 	b := make([]byte, 9)

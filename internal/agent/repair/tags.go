@@ -12,7 +12,7 @@ import (
 type tagForm struct {
 	open string
 	// close contains the closing tags. The first one found ends the form. Without one, the form
-	// ends at the next opening tag or at the end of the text.
+	// ends at its next opening tag or at the end of the text.
 	close []string
 	read  func(name, body string) []parsed
 	named bool // whether the opening tag continues with a name up to ">"
@@ -137,8 +137,7 @@ func (s *scanner) next(word string, from int) int {
 	return at
 }
 
-// widen extends a part to include wrappers and the closing tag of an outer tag that directly
-// encloses it.
+// widen extends a part to include the wrappers that directly precede or follow it.
 func (s *scanner) widen(start, end int) (int, int) {
 	for again := true; again; {
 		again = false
@@ -159,8 +158,8 @@ func (s *scanner) widen(start, end int) (int, int) {
 	return start, end
 }
 
-// usedBy returns the length of the JSON at the start of body, or the length of body if it does not
-// start with JSON.
+// usedBy returns the offset after the first JSON value in body, or the length of body if there is
+// no complete value.
 func usedBy(body string) int {
 	i := strings.IndexAny(body, "{[(")
 	if i < 0 {

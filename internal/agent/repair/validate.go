@@ -132,7 +132,7 @@ func isBlank(text string) bool {
 }
 
 // LooksTruncated reports whether text seems to have been cut off. Signs are an unclosed code fence,
-// or text that ends with an ellipsis, a comma or a dash.
+// or text that ends with an ellipsis, a comma or a hyphen.
 func LooksTruncated(text string) bool {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	if text == "" {

@@ -62,8 +62,7 @@ func (e *Error) classify(d detail, text string, err error) Kind {
 	return kindOfText(text)
 }
 
-// kindOfCode classifies an error body by its code or type. Providers guarantee that these words do
-// not change.
+// kindOfCode classifies an error body by its code or type, which change less often than messages.
 func kindOfCode(d detail) (Kind, bool) {
 	for _, word := range []string{d.Code, d.Type} {
 		switch strings.ToLower(word) {

@@ -17,7 +17,7 @@ const MaxImport = 64 << 20
 var ErrForeign = errors.New("not a session: expected the JSON of an export, a session's .jsonl file, or a list of chat messages {role, content} in the format of model APIs")
 
 // Import creates a session from text: an export, a session's file, or a list of chat messages from
-// another program. It imports only the conversation and its title, but not the working directory or
+// another program. It imports the conversation and its title, but not the working directory or the
 // settings, which include rules and instructions. Unpaired calls get results. The problems report
 // what was omitted.
 func (l *Library) Import(text []byte) (*Session, []Problem, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// Version is the format that this package writes. It can read all older formats.
+// Version is the format of the logs that this package writes.
 const Version = 1
 
 // The record types of the store, in addition to those of the engine (agent.RecordMessage …).
@@ -24,7 +24,7 @@ const (
 	RecordPaused  agent.RecordType = "paused"
 )
 
-// Meta describes a new session.
+// Meta is the content of a session's header.
 type Meta struct {
 	Version   int       `json:"version"`
 	ID        string    `json:"id"`

@@ -46,7 +46,8 @@ func foldedJSON(text string) []byte {
 	return bytes.ToLower(b[1 : len(b)-1])
 }
 
-// messageHolds reports whether line is a message that is visible to the user and contains text.
+// messageHolds reports whether line is a message that is not hidden and contains text outside its
+// reasoning.
 func messageHolds(line []byte, text string) bool {
 	var rec agent.Record
 	if decode(line, &rec) != nil || rec.Type != agent.RecordMessage || rec.Message == nil ||

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// MaxBytes bounds one session's log. When the limit is reached, nothing is stored and writes
-	// return ErrFull.
+	// MaxBytes bounds one session's log. When the limit is reached, nothing more is stored and
+	// writes return ErrFull.
 	MaxBytes = 512 << 20
 	// seqBlock is the size of the blocks in which notification numbers are reserved. After a crash
 	// the numbers continue above the reserved ones, so that none is used twice.

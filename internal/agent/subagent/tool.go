@@ -166,7 +166,7 @@ func (t *Tool) Spec() tool.Spec {
 	}
 }
 
-// schema is a constant, so that prompt caches work.
+// schema never changes, so that the provider's prompt cache stays valid.
 var schema = json.RawMessage(`{"type":"object","properties":{` +
 	`"agent":{"type":"string","description":"name; default general"},` +
 	`"task":{"type":"string"},` +

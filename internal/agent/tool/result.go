@@ -37,7 +37,7 @@ func (e *TemporaryError) Unwrap() error { return e.Err }
 
 // Meta describes the contents of a result for the context reducers. All fields are optional.
 type Meta struct {
-	Kind string `json:"kind,omitempty"` // file, command, search, list
+	Kind string `json:"kind,omitempty"` // file, command, search, list, fetch
 	// Key identifies the subject of the call: a canonical path with its range, or a command with
 	// its folder.
 	Key     string `json:"key,omitempty"`

@@ -75,7 +75,7 @@ func (k *Clock) Pause() (resume func()) {
 	})
 }
 
-// stop stops the clock permanently, so that it no longer calls up or gone.
+// stop prevents further calls of up and gone. It does not affect Elapsed.
 func (k *Clock) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

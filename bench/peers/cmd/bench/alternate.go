@@ -53,8 +53,7 @@ const pacedDeltas = 500
 const starts = 4
 
 // playPair starts both programs several times. The last process of each program plays the turns,
-// and the earlier processes only measure the start. The program that goes first changes with each
-// pair, start and turn.
+// and the earlier processes only measure the start. The programs take turns going first.
 func playPair(both []*bench, all []samples, pair int) error {
 	for start := range starts - 1 {
 		for n := range both {

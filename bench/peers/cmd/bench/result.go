@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// Record has the same fields as the mock's Record.
+// Record contains the fields of the mock's Record that the benchmark needs.
 type Record struct {
 	Seq      int    `json:"seq"`
 	ID       string `json:"id"`
@@ -73,8 +73,8 @@ type Result struct {
 	ColdFirstRequest *Stat `json:"cold_first_request_ms,omitempty"`
 	// SpawnToRequest is the time from the start of the process until the same request arrives.
 	SpawnToRequest *Stat `json:"spawn_to_request_ms,omitempty"`
-	// Exit is the time from closing stdin to the exit of the process. It is -1 if the process had
-	// to be killed.
+	// Exit is the time from closing stdin to the exit of the process, or -1 if the process did not
+	// exit within two seconds.
 	Exit *Stat `json:"exit_ms,omitempty"`
 
 	// WarmRequest is the time from sending a later prompt until the request arrives at the model
@@ -87,14 +87,14 @@ type Result struct {
 	// client.
 	FirstToken  *Stat `json:"first_token_ms,omitempty"`
 	RequestSize int   `json:"request_bytes,omitempty"` // size of a request in a first turn
-	// Extra is the number of other model requests in a first turn, such as the one for a title.
+	// Extra is the number of requests for a title in a first turn.
 	Extra int `json:"extra_requests,omitempty"`
 
-	// Measured in the paced stream, all runs pooled.
+	// Measured in the paced streams.
 	DeltaLatency *Stat     `json:"delta_latency_ms,omitempty"`
 	DeltaP50s    []float64 `json:"delta_p50_ms_by_run,omitempty"`
 	DeltaP99s    []float64 `json:"delta_p99_ms_by_run,omitempty"`
-	// DeltaMessages is the number of notifications that contained the 2000 deltas.
+	// DeltaMessages is the number of messages that the peer sent during a paced stream.
 	DeltaMessages *Stat `json:"delta_messages,omitempty"`
 	StdoutBytes   *Stat `json:"stdout_bytes_per_stream,omitempty"`
 	StreamCPU     *Stat `json:"cpu_ms_per_stream,omitempty"`
@@ -104,7 +104,7 @@ type Result struct {
 	Missing      int   `json:"missing_deltas"`
 
 	Idle *Memory `json:"memory_idle,omitempty"`
-	// AfterStream is measured after the first paced stream of 2000 deltas.
+	// AfterStream is measured after the first paced stream.
 	AfterStream *Memory `json:"memory_after_stream,omitempty"`
 	AfterAll    *Memory `json:"memory_after_streams,omitempty"` // after all streams
 	AfterTurns  *Memory `json:"memory_after_turns,omitempty"`   // measured after the growth test
