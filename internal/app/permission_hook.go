@@ -49,9 +49,9 @@ func (a hookedAsker) Ask(ctx context.Context, questions []policy.Question) []pol
 	return replies
 }
 
-// byHooks runs the session's hooks in order. The first hook that decides determines the answer. If
-// a hook fails, the user decides. Hooks cannot decide whether a workspace is trusted or a plan is
-// approved.
+// byHooks runs the session's hooks in order. The first hook that decides determines the answer. A
+// hook that fails does not decide. Hooks cannot decide whether a workspace is trusted or a plan is
+// approved, and cannot let a command leave the sandbox.
 func (a hookedAsker) byHooks(ctx context.Context, q policy.Question) (policy.Reply, bool) {
 	p := a.sessions.get(q.SessionID)
 	if p == nil || q.Subject.Kind == tool.SubjectTrust {

@@ -156,8 +156,8 @@ func reasonOf(p wire.RequestPermissionParams) string {
 	return " (" + p.Reason + ")"
 }
 
-// put asks the model's question. The user may choose an option by its number, or several options
-// separated by commas.
+// put asks the model's question. The user may type an answer, choose an option by its number, or
+// choose several options separated by commas if the question allows it.
 func (d *demo) put(ctx context.Context, p wire.AskParams) wire.AskResult {
 	for i, o := range p.Options {
 		d.view.note(strings.TrimRight(fmt.Sprintf("%d. %s  %s", i+1, o.Label, o.Description), " "))

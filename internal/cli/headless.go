@@ -16,8 +16,8 @@ import (
 )
 
 // headless runs one turn without an editor. The daemon runs in this process and is used through the
-// same wire protocol. The answer is written to stdout, and everything else to stderr
-// (docs/reference/commands.md).
+// same wire protocol. The answer or, with --json, the notifications are written to stdout, and
+// everything else to stderr (docs/reference/commands.md).
 type headless struct {
 	p      *program
 	json   bool

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// serveFlags are the flags of serve and run.
+// serveFlags are the flags of the commands that run a daemon.
 type serveFlags struct {
 	logFile, script, stateDir string
 	verbose, wholeFolder      bool

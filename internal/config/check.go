@@ -13,8 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
-// Notice is a problem in a layer that the user should know about. Text names the path, the expected
-// value and what happens to the actual value. It contains no value that could be a secret.
+// Notice is a problem in a layer that the user should know about. Text states the expected value
+// and what happens to the actual value. It does not show long strings, because they may be secrets.
 type Notice struct {
 	Layer   string // the layer's kind and the path of its file
 	Path    string
@@ -208,7 +208,8 @@ func plural(t reflect.Type) string {
 	return "strings"
 }
 
-// kindOf describes a value for a notice. It shows only short plain strings.
+// kindOf describes a value for a notice. It shows null, Booleans, numbers and short strings, and
+// only the type of any other value.
 func kindOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -228,7 +229,8 @@ func kindOf(v any) string {
 	return "an object"
 }
 
-// suggestion returns the key that the user probably meant.
+// suggestion returns an addition to the notice about an unknown key, which names the key that the
+// user probably meant. It returns "" if there is no similar key.
 func suggestion(t reflect.Type, key string) string {
 	plain := strings.NewReplacer("_", "", "-", "").Replace(key)
 	if _, named := fieldOf(t, "apiKeyEnv"); named &&
@@ -264,7 +266,8 @@ func parse(text []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// plainJSON replaces comments and trailing commas with spaces, so offsets do not change.
+// plainJSON removes a byte order mark. It replaces comments and trailing commas with spaces, so
+// that line numbers do not change.
 func plainJSON(b []byte) []byte {
 	out := []byte(strings.TrimPrefix(string(b), "\uFEFF"))
 	comma := -1

@@ -19,8 +19,8 @@ func (c Config) Choosing(ref string) Config {
 	return c
 }
 
-// unasked reports whether a built-in provider is a server of this machine. Any program can listen
-// on the port of such a server.
+// unasked reports whether a built-in provider is a local server. Any program can listen on the port
+// of such a server.
 func unasked(name string) bool {
 	p, ok := builtinProviders[name]
 	return ok && p.APIKeyEnv == ""

@@ -10,8 +10,8 @@ import (
 )
 
 // Live manages the settings of one connection: files, environment, the client's settings, and the
-// settings of each session. It reads changed files again when a session asks for its settings. It
-// is safe for concurrent use.
+// settings of each session. It reads changed files again before it returns settings. It is safe for
+// concurrent use.
 type Live struct {
 	mu       sync.Mutex
 	src      Sources

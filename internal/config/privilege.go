@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Every setting is in exactly one of the following tables. TestEverySettingIsClassified fails for a
-// setting that is in none.
+// Every setting is in exactly one of the tables privileged, bounds, switches, filtered,
+// conversation and ranks. TestEverySettingIsClassified checks this.
 
 // privileged lists keys that start programs, reach the network, determine where keys are sent, cost
 // money without a limit, change which parts of a reply take effect, or send prompts automatically.

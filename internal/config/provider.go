@@ -49,7 +49,8 @@ type Endpoint struct {
 	key keySource
 }
 
-// NotConfiguredError reports that no provider is configured and none was found (wire code 1006).
+// NotConfiguredError reports that the configured provider cannot be used, or that none is
+// configured and none was found (wire code 1006).
 type NotConfiguredError struct {
 	Reason string
 	Hint   string // what the user can do
@@ -70,8 +71,8 @@ type Resolver struct {
 	// nil, no key is stored.
 	Stored func(provider string) (string, error)
 	// Secret is called with each key from an environment variable before the key is used. The user
-	// chooses the name of the variable, so the name may not look like that of a secret. Secret may
-	// be nil.
+	// chooses the name of the variable, so the name might not look like that of a secret. Secret
+	// may be nil.
 	Secret func(key string)
 	Client *http.Client
 }
