@@ -18,7 +18,7 @@ local function percent(state)
   end
 end
 
---- Returns the decisions that the user has not made yet, for the status line.
+--- Returns the status line's texts about open questions and hunks, and the number of questions.
 local function open_decisions()
   local parts = {}
   local questions = #permission.list()
@@ -60,7 +60,7 @@ local function fit(text, columns)
   return (render.cut(render.line(text), columns):gsub('%%', '%%%%'))
 end
 
---- Returns the used share of the context as text for the status line.
+--- Returns the used share of the context as text for a window bar.
 local function gauge(state)
   local used = percent(state)
   return used and ('%%#AgentLspMeta#context %d%%%% '):format(used) or ''

@@ -134,7 +134,7 @@ function M.here()
   return ws.session and ws or current
 end
 
---- Returns the number of workspaces in use.
+--- Returns the number of workspaces whose daemon is running.
 ---@return integer
 function M.count()
   return vim.iter(pairs(workspaces)):fold(0, function(n, _, ws)

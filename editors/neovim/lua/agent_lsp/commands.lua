@@ -97,8 +97,8 @@ function M.sessions(opts)
   require('agent_lsp.sessions').pick(opts.args, opts.bang)
 end
 
---- Shows all pending hunks in the quickfix list, as a diff, or in the overview tab. The overview
---- tab also fills the quickfix list.
+--- Shows all pending hunks in the quickfix list or in the overview tab, or the hunks of one file as
+--- a diff. The overview tab also fills the quickfix list.
 function M.review(opts)
   local review = require('agent_lsp.review')
   if opts.args == 'quickfix' then

@@ -22,7 +22,7 @@ local function encoding_of(client_id)
   return c and c.offset_encoding or 'utf-16'
 end
 
---- Returns a buffer's diagnostics as its servers sent them, without the diagnostics from agent-lsp.
+--- Returns a buffer's diagnostics in the format of LSP, without the diagnostics from agent-lsp.
 local function diagnostics(buf, encoding)
   local read, uri = position.reader(), vim.uri_from_bufnr(buf)
   local function place(row, byte)
@@ -185,7 +185,8 @@ M.handlers['agent/editor/query'] = function(_, p, ctx)
   return query(p, buf, encoding)
 end
 
---- Returns the workspace symbols of the editor's own servers. The list may be empty.
+--- Passes the matching workspace symbols of one of the editor's own servers to done. The list may
+--- be empty.
 ---@param text string
 ---@param done fun(symbols: table[])
 function M.workspace_symbols(text, done)
@@ -209,7 +210,8 @@ M.handlers['agent/editor/save'] = function(_, p)
   return res
 end
 
---- Shows a position in the windows that already show the file. It does not move the focus.
+--- Moves the cursor to a position in the windows that already show the file, except the current
+--- one. The focus does not move.
 M.handlers['agent/editor/reveal'] = function(_, p)
   local wins = vim.fn.win_findbuf(vim.uri_to_bufnr(p.uri))
   for _, win in ipairs(wins) do

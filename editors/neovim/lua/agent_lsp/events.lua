@@ -4,8 +4,9 @@ local M = {}
 
 local listeners = {} ---@type table<string, fun(params: table)[]>
 
---- Calls fn for each event with the given name. The name is the last part of the method
---- ('turn/completed', 'delta' …), or '*' for all events.
+--- Calls fn for each event with the given name. The name is the last part of a method
+--- ('turn/completed', 'delta' …), the name of one of the plugin's own events ('session', 'review'
+--- …), or '*' for all events.
 ---@param name string
 ---@param fn fun(params: table, name: string)
 ---@return fun() off

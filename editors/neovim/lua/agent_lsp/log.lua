@@ -60,7 +60,8 @@ local function is_too_long(text)
   return text:find('\n') ~= nil or vim.api.nvim_strwidth(text) > vim.v.echospace
 end
 
---- Shows a message to the user. Errors are also written to the log and the panel.
+--- Shows a message to the user. Warnings and errors are also written to the log. The panel, if it
+--- is open, also shows errors.
 ---@param text string
 ---@param level? integer vim.log.levels
 ---@param short? string the text if the message is shown below the windows and does not fit there

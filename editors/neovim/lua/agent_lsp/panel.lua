@@ -139,8 +139,8 @@ local function go_on()
   end
 end
 
---- Sends the marked choices if there are any. Otherwise, it goes to the first pending hunk of the
---- edit at the cursor. Below the transcript, it goes to the first pending hunk of all edits.
+--- Answers the first question with the marked choices if it accepts several. Otherwise, goes to the
+--- first pending hunk of the edit at the cursor or, below the transcript, of all edits.
 local function enter()
   if permission.send() then
     return

@@ -91,8 +91,8 @@ local function drop_oldest()
   end
 end
 
---- Loads a file for the server that handles it. If there is no such server, the buffer stays
---- unchanged.
+--- Loads a file for the server that handles it. If there is no such server or the file is too
+--- large, the buffer stays unchanged.
 ---@param buf integer
 function M.load(buf)
   local path = vim.fs.normalize(vim.api.nvim_buf_get_name(buf))

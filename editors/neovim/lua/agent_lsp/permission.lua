@@ -1,8 +1,8 @@
---- Handles permissions and questions from the daemon. The panel shows each request, and one key
---- answers it. If the panel is hidden, a notification and the status line name `:AgentAnswer`,
---- which asks with vim.ui.select. This module never opens a prompt on its own, because a prompt
---- that opens while the user types would receive a key that was meant for something else. Waiting
---- for the answer blocks nothing.
+--- Handles permissions and questions from the daemon. The panel shows the first request and the
+--- keys that answer it. If the panel is hidden, a notification and the status line name
+--- `:AgentAnswer`, which asks with vim.ui.select. This module never opens a prompt on its own,
+--- because a prompt that opens while the user types would receive a key that was meant for
+--- something else. Neovim stays usable while a request waits for its answer.
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 
@@ -29,8 +29,8 @@ local function forget(entry)
   events.emit('pending', { count = #pending })
 end
 
---- Answers superseded requests. The content of the answer does not matter, but each request needs
---- an answer.
+--- Answers requests that no longer need an answer from the user. The content of the answer does not
+--- matter, but each request needs one.
 local function settle(predicate)
   for _, entry in ipairs(pending) do
     if predicate(entry) then
@@ -268,8 +268,8 @@ function M.answer(n)
   end
 end
 
---- Converts the user's typed text to an answer. The text must be exactly one of the digits that are
---- shown or, for a permission, yes or no. For any other text, it returns nil.
+--- Converts the user's typed text to an answer. The text must be one of the digits that are shown
+--- or, for a permission, y, yes, n or no. For any other text, it returns nil.
 ---@param entry agent_lsp.Pending
 ---@param text string
 ---@return table?

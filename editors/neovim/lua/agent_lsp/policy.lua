@@ -36,8 +36,8 @@ local function settle(ws)
   transcript.touch_footer()
 end
 
---- Reports whether the panel offers another policy. It does so when the first edit waits for a
---- decision.
+--- Reports whether the panel offers another policy. It does so while the agent waits for the user,
+--- until the user has chosen a policy.
 ---@param session string?
 ---@param status string
 function M.is_offered(session, status)
