@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// parentPoll is the interval for checking whether the client is alive on systems without process
-// handles.
+// parentPoll is the interval for checking whether the client is alive, on systems that do not have
+// pidfds.
 const parentPoll = 2 * time.Second
 
 // watchParent closes the connection when the client's process exits, if that process was running
@@ -30,8 +30,8 @@ func (s *server) watchParent(pid int) {
 	})
 }
 
-// poll returns a channel that is closed when the function alive returns false. It returns nil if
-// the first call of this function returns false.
+// poll calls alive repeatedly and closes the returned channel when alive returns false. If the
+// first call already returns false, poll returns nil.
 func poll(ctx context.Context, alive func() bool) <-chan struct{} {
 	if !alive() {
 		return nil

@@ -20,7 +20,8 @@ func processEnd(ctx context.Context, pid int) <-chan struct{} {
 	return pidfdEnd(ctx, fd)
 }
 
-// pidfdEnd waits for the pidfd or for the end of ctx, which wakes it through a pipe.
+// pidfdEnd returns a channel that is closed when the process of the pidfd ends. The end of ctx
+// wakes the waiting goroutine through a pipe.
 func pidfdEnd(ctx context.Context, fd int) <-chan struct{} {
 	ended := make(chan struct{})
 	var wake [2]int

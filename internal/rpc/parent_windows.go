@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// processEnd returns a channel that is closed when the process ends, or nil if it is not running.
+// processEnd returns a channel that is closed when the process ends, or nil if it is not running or
+// cannot be opened.
 func processEnd(ctx context.Context, pid int) <-chan struct{} {
 	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {

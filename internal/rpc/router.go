@@ -40,7 +40,7 @@ type route struct {
 	run    handler
 }
 
-// handler answers a request with a wire struct or an error.
+// handler handles a request. It returns the result to encode, or an error.
 type handler func(s *server, ctx context.Context, params []byte) (any, error)
 
 // on makes a route from a typed handler.
@@ -88,8 +88,9 @@ func onEditor[P, R any](
 	})
 }
 
-// abort runs on the reading goroutine, ahead of everything that is queued. Prompts that were read
-// before the abort but are not yet accepted are aborted as soon as they are accepted.
+// abort runs on the reading goroutine, ahead of everything that is queued. If the session is idle
+// and the abort names no turn or item, prompts that were read before the abort but are not yet
+// accepted are aborted as soon as they are accepted.
 func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
 	r, err := agentapi.Turns{API: s.api}.Abort(ctx, p)
 	isIdle := err == nil && r.State == agent.AbortIdle || errors.Is(err, session.ErrUnknown)
@@ -132,7 +133,7 @@ func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (result any,
 	r, reqCtx, done := s.begin(req.ID())
 	defer done()
 	method := strings.Clone(req.Method()) // the frame is reused once reading continues
-	// The params have been copied before release is called.
+	// Async copies the params before reading continues.
 	release := func() { jsonrpc2.Async(ctx) }
 	return s.answer(
 		reqCtx,
@@ -247,7 +248,8 @@ func (s *server) handleNotification(req *jsonrpc2.Request) {
 	err = n(s, req.Params())
 }
 
-// unusable logs an invalid notification, because notifications have no response.
+// unusable logs the error of a notification, because notifications have no response. The client
+// also gets the errors of textDocument notifications, as log messages.
 func (s *server) unusable(method string, err error) {
 	if err == nil {
 		return

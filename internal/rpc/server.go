@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// answerGrace limits how long shutdown waits until the requests that were already read are
-	// accepted.
+	// answerGrace limits how long shutdown waits for the requests that were already read: first
+	// until they are accepted, and later until they are answered.
 	answerGrace = 2 * time.Second
-	// closeGrace limits how long closing the sessions may take. An abort completes within 2 s.
+	// closeGrace limits how long closing the sessions and the core may take together. An abort
+	// completes within 2 s.
 	closeGrace = 3 * time.Second
-	// flushGrace limits how long shutdown waits for queued messages to be written, and then for the
-	// reader. The client may have stopped reading.
+	// flushGrace limits each of the last waits of shutdown, such as those for queued messages to be
+	// written and for the reader. The client may have stopped reading.
 	flushGrace = time.Second
 )
 
@@ -67,9 +68,9 @@ type lifecycle struct {
 // stop requests the end of the connection.
 func (l *lifecycle) stop() { l.quitOnce.Do(func() { close(l.quit) }) }
 
-// Serve serves one client until the input ends, the client sends exit, or the process named in
-// initialize ends. Serve then aborts running work, waits for a limited time, and returns. The error
-// is nil after an orderly end.
+// Serve serves one client until ctx or the input ends, the client sends exit or stops reading, or
+// the process named in initialize ends. For the last connection, Serve then aborts running work. It
+// waits for a limited time and returns. The error is ErrNoShutdown or nil.
 func Serve(ctx context.Context, opts Options) error { return newServer(ctx, opts).serve(ctx) }
 
 func (s *server) serve(ctx context.Context) error {
@@ -123,8 +124,8 @@ func (s *server) sent(body []byte) {
 	}
 }
 
-// shutdown stops all components in the order of their dependencies. Every step has a time limit,
-// because the client may hang.
+// shutdown stops all components in the order of their dependencies. Every step that waits for the
+// client has a time limit, because the client may hang.
 func (s *server) shutdown() {
 	s.finishQueued()
 	closing, done := context.WithTimeout(context.Background(), closeGrace)
@@ -167,8 +168,8 @@ func (s *server) closeCore(ctx context.Context) {
 	}
 }
 
-// finishQueued waits until the requests that were already read have been accepted. shutdown calls
-// it before it aborts anything.
+// finishQueued waits, for at most answerGrace, until the requests that were already read have been
+// accepted. shutdown calls it before it aborts anything.
 func (s *server) finishQueued() {
 	entered := make(chan struct{})
 	place := s.link.Queue.After()
@@ -186,7 +187,7 @@ func (s *server) closeStreams() error {
 	}
 	s.await(s.link.Out.Done(), flushGrace)
 	// The reader may be blocked in a Read that cannot be interrupted. The process then ends without
-	// waiting for the reader.
+	// the reader.
 	s.await(s.link.Read(), flushGrace)
 	return err
 }

@@ -55,7 +55,8 @@ func (s *server) pullSettings() {
 }
 
 // didChangeConfiguration applies the agentLsp section of the settings that the client pushed. If
-// the client pushed no such section, the server requests it.
+// the client pushed no such section, the server requests it, provided that the client supports
+// workspace/configuration.
 func (s *server) didChangeConfiguration(raw []byte) error {
 	section := conn.ObjectFrom(raw).Object("settings")[settingsSection]
 	if section.Kind() == '{' {

@@ -1,5 +1,5 @@
 // Package testspeed makes test runs short. Tests that mostly wait run in parallel even on few
-// processors, and their temporary folders are in memory. Packages use it in TestMain.
+// processors, and on Linux their temporary folders are in memory. Packages use it in TestMain.
 package testspeed
 
 import (

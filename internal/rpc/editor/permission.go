@@ -30,9 +30,10 @@ func (p *Peer) CanAsk() bool {
 	return c.Claims.Permission || !c.Passive || p.link.Plain() && c.Actions
 }
 
-// Ask shows questions to the user. If the client claims agent/requestPermission, each question is a
-// separate request. Otherwise one window/showMessageRequest combines all questions that were asked
-// together. A reply that is null, has the wrong type or does not name an option is a refusal.
+// Ask shows questions to the user. A question that is not about a permission (Open.Question) comes
+// alone. If the client claims agent/requestPermission, each permission is a separate request.
+// Otherwise one window/showMessageRequest combines all permissions that are requested together. A
+// reply that is null, has the wrong type or does not name an option is a refusal.
 func (p *Peer) Ask(questions []*host.Open) {
 	if questions[0].Question != nil {
 		p.askQuestion(questions[0])
@@ -71,7 +72,7 @@ func (p *Peer) askOne(o *host.Open) (known bool) {
 	return true
 }
 
-// replyFrom decodes an answer. An answer that does not name an option is treated as a refusal.
+// replyFrom decodes an answer. An answer that is cancelled or does not name an option is a refusal.
 func replyFrom(raw []byte, options []policy.Option) policy.Reply {
 	o := conn.ObjectFrom(raw)
 	id := o.String("optionId")
@@ -104,7 +105,7 @@ func (p *Peer) askFolded(questions []*host.Open) {
 	}
 }
 
-// untilAllEnd returns a context that ends when none of the questions needs an answer.
+// untilAllEnd returns a context that ends when none of the questions needs an answer any longer.
 func untilAllEnd(questions []*host.Open) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var left atomic.Int64
@@ -150,7 +151,8 @@ func foldedMessage(questions []policy.Question) (text string, titles []string) {
 // separately.
 const eachTitle = "Allow one by one"
 
-// permissionText returns the whole question. Its title contains the exact command.
+// permissionText returns the full text of a question. The title contains the exact command, so
+// paths are listed only if there is no command.
 func permissionText(q policy.Question) string {
 	lines := []string{q.Title}
 	if q.Subject.Command == "" {

@@ -6,9 +6,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// place records where the user was last seen: the document and range of the last code action
-// request or command. LSP does not report the cursor, so commands without arguments use this
-// position.
+// place records where the user was last seen: the document that was last opened, changed or used,
+// and the range of the last code action request or command in it. LSP does not report the cursor,
+// so commands without arguments use this position.
 type place struct {
 	mu    sync.Mutex
 	uri   string

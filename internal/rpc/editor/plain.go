@@ -9,8 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
-// This file implements two features for clients that do not support agent/*: notices, and a message
-// at the end of a turn. Such clients also get progress, hints, lenses and code actions.
+// This file implements features for clients that do not support agent/*: notices, a message at the
+// end of a turn, and a command that answers a question. Such clients also get progress, hints,
+// lenses and code actions.
 
 // watchPlain is called with every event when it is delivered. It never blocks.
 func (s *Features) watchPlain(sessionID string, e agent.Event) {
@@ -45,8 +46,8 @@ const (
 	maxToast = 120
 )
 
-// firstLine returns the beginning of the first line of text. atMost is the maximum number of
-// characters.
+// firstLine returns the first line of text, shortened to atMost characters. An ellipsis follows if
+// any text is missing.
 func firstLine(text string, atMost int) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if r := []rune(line); len(r) > atMost {

@@ -27,7 +27,7 @@ const waitsForYou = "waiting for your decision: "
 type turnProgress struct {
 	sessionID, turnID, token string
 	reports                  chan string
-	last                     string // the beginning of the last answer
+	last                     string // first line of the last answer
 }
 
 // watch is called with every event when it is delivered. It never blocks.

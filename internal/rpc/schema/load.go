@@ -13,13 +13,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// Schema contains the wire types in source order.
+// Schema contains the wire types. order lists their names alphabetically.
 type Schema struct {
 	types map[string]*structure
 	order []string
 }
 
-// structure is one struct of internal/rpc/wire.
+// structure is one struct of internal/rpc/wire or of the settings in internal/config.
 type structure struct {
 	doc    string
 	fields []field
@@ -32,7 +32,7 @@ type field struct {
 	enum      []string
 }
 
-// Load parses the wire types from the source code embedded in the binary.
+// Load parses the wire types and the settings from the source code embedded in the binary.
 func Load() (*Schema, error) {
 	entries, err := wire.Source.ReadDir(".")
 	if err != nil {

@@ -72,8 +72,8 @@ func (d dialect) spell(t ast.Expr, named func(string) string) string {
 	return d.basic["any"]
 }
 
-// enumeration returns the values that a field may have as a union type. If the field is an array,
-// its elements have this type.
+// enumeration returns the union type of the values that a field may have. For an array field, it
+// returns the type of an array of that union.
 func (d dialect) enumeration(f field, or string) string {
 	union := `"` + strings.Join(f.enum, or) + `"`
 	if _, array := f.typ.(*ast.ArrayType); array {

@@ -50,7 +50,7 @@ func Applied(failure string) map[string]any {
 	return map[string]any{"applied": false, "failureReason": failure}
 }
 
-// Apply applies all edits to text.
+// Apply applies all edits to text. It fails if they overlap.
 func Apply(text string, edits []Edit) (string, error) {
 	starts := []int{0}
 	for i := range len(text) {

@@ -80,7 +80,8 @@ const (
 	MethodEditorOpen        = "agent/editor/open"
 )
 
-// Requests lists the methods that a client may call, in the order of docs/reference/protocol.
+// Requests lists the agent/* methods that a client may call, in the order of
+// docs/reference/protocol.
 var Requests = []string{
 	MethodSessionNew, MethodSessionList, MethodSessionLoad, MethodSessionUpdate,
 	MethodSessionConfigure,
@@ -96,7 +97,7 @@ var Requests = []string{
 	MethodModels, MethodToolsList, MethodCommandList, MethodStatus, MethodFilesSearch,
 }
 
-// Notifications lists the notifications that the server sends.
+// Notifications lists the agent/* notifications that the server sends.
 var Notifications = []string{
 	MethodSessionUpdated, MethodTurnStarted, MethodTurnCompleted,
 	MethodItemStarted, MethodItemUpdated, MethodItemCompleted, MethodDelta, MethodRetry,
@@ -104,8 +105,8 @@ var Notifications = []string{
 	MethodProposalCreated, MethodProposalUpdated, MethodProposalClosed, MethodRequestResolved,
 }
 
-// ServerRequests lists the requests that the server may send to a client that claims support for
-// them.
+// ServerRequests lists the agent/* requests that the server may send to a client that claims
+// support for them.
 var ServerRequests = []string{
 	MethodRequestPermission, MethodAsk, MethodEditorQuery, MethodEditorSave, MethodEditorReveal,
 	MethodEditorShowDiff, MethodEditorOpen,
