@@ -54,8 +54,8 @@ func (e *sessionEnv) patchTool() tool.Tool {
 // parsedPatch is the result of parsing a patch.
 type parsedPatch struct {
 	files []patch.File
-	names []string // files that the patch changes, or seems to change if it cannot be applied
-	err   error    // why the patch cannot be applied
+	names []string // files that the patch changes, or seems to change if it is invalid
+	err   error    // why the patch is invalid
 }
 
 func (a patchArgs) parse() *parsedPatch {

@@ -215,7 +215,8 @@ func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
 }
 
 // beforeCommand makes the files on disk match what the user sees by saving the unsaved documents
-// below the command's folder. The notes name the documents that are still not on disk.
+// below the command's folder. The notes name the documents that could not be saved, and the files
+// with proposed changes that are not on disk yet.
 func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call,
 	dir string) (notes []string, err error) {
 	var uris, unsaved []string
@@ -286,8 +287,8 @@ func joinNames(names []string, shown map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-// liveOutput returns a function that sends output to the client, up to a limit. After the first
-// piece that is not text, the function sends nothing.
+// liveOutput returns a function that sends output to the client, up to a limit. From the first
+// piece that is not text, the function sends nothing more.
 func liveOutput(call *tool.Call) func([]byte) {
 	left := bashLive
 	return func(p []byte) {

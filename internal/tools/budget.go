@@ -37,10 +37,10 @@ type Budget struct {
 // NewBudget returns the budget of one session.
 func NewBudget() *Budget { return &Budget{whole: map[string]bool{}, named: map[string]bool{}} }
 
-// Apply selects which deferred tools of a registry are sent completely. room limits their total
-// size in bytes, and 0 means the default of 8,000 bytes. For each MCP server, Apply selects all
-// tools or none. If room is negative, or if there is no tool_search to load tools with, Apply
-// selects all of them.
+// Apply selects which deferred tools of a registry are sent completely. room limits the total size
+// in bytes of all tools that are sent completely, including those that are not deferred. 0 means
+// the default of 8,000 bytes. For each MCP server, Apply selects all tools or none. If room is
+// negative, or if there is no tool_search to load tools with, Apply selects all deferred tools.
 func (b *Budget) Apply(reg *tool.Registry, room int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package tools contains the built-in tools of the agent. Each tool has its own file. Its
-// description for the model is in the .md file next to it, and its schema is generated from its
+// Package tools contains the built-in tools of the agent. Each tool has its own file. The
+// description for the model is in the .md file next to it, and the schema is generated from the
 // argument struct.
 //
 // A tool reads and changes files only through the workspace, which denies access outside its roots,

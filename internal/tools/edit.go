@@ -52,7 +52,7 @@ var editAliases = map[string]string{
 	"count": "expected_count",
 }
 
-// UnmarshalMapstructure accepts every common way to write a pair.
+// UnmarshalMapstructure also accepts the names in editAliases.
 func (p *editPair) UnmarshalMapstructure(v any) error {
 	given, ok := v.(map[string]any)
 	if !ok {
@@ -115,7 +115,8 @@ func (e *sessionEnv) prepareEdit(call *tool.Call, a editArgs) tool.Prepared {
 	return p
 }
 
-// files returns all files that the call may change. A patch contains its own file names.
+// files returns the parsed patch, or nil if there is none, and the names of all files that the call
+// may change. A patch contains its own file names.
 func (a editArgs) files() (patch *parsedPatch, names []string) {
 	if a.Path != "" {
 		names = append(names, a.Path)

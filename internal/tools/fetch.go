@@ -73,7 +73,7 @@ func parseAddress(address string) (*url.URL, error) {
 }
 
 // hostName returns the host of an address in the spelling that rules and questions use. If the text
-// is not a valid host name, hostName returns it unchanged, and a later lookup of it fails.
+// is not a valid host name, hostName returns it in lowercase, and a later lookup of it fails.
 func hostName(u *url.URL) string {
 	if name, err := hosts.Normalize(u.Hostname()); err == nil {
 		return name
@@ -206,7 +206,8 @@ func (f *fetcher) get(
 	return resp, body, nil
 }
 
-// plainNet removes the method and the address that net/http adds to an error.
+// plainNet removes the method and the address that net/http adds to an error. For a timeout, it
+// returns an error that states the limit.
 func plainNet(err error, timeout time.Duration) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {

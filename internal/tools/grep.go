@@ -16,7 +16,7 @@ import (
 const (
 	grepDefault = 100 // matches, or files if only names are shown
 	grepMax     = 2000
-	grepContext = 20       // maximum number of lines around a match
+	grepContext = 20       // maximum number of lines before and after a match
 	grepLine    = 500      // bytes per line
 	grepBytes   = 32 << 10 // maximum bytes of the result
 )
@@ -110,8 +110,8 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named,
 	return res, nil
 }
 
-// withheld reports whether a search must not show a file that the call does not name, because the
-// file is secret or because of a rule.
+// withheld reports whether a search of named must not show the file at path, because the file is
+// secret or because of a rule.
 func (e *sessionEnv) withheld(tool, named, path string) bool {
 	return e.Secret != nil && e.Secret(path) ||
 		e.Deps.Withheld != nil && e.Deps.Withheld(e.ID, tool, named, path)
@@ -143,8 +143,9 @@ func grepMode(mode string) (string, error) {
 	return "", fmt.Errorf("unknown mode %q; use content, files or count", mode)
 }
 
-// compileGrep compiles the pattern. If the pattern is not a valid regular expression, compileGrep
-// compiles it as plain text and returns a note for the model.
+// compileGrep compiles the pattern. If a pattern of at most 1,000 bytes has invalid syntax,
+// compileGrep compiles it as plain text and returns a note for the model. A pattern that is too
+// large or has an invalid repetition is an error.
 func compileGrep(a grepArgs) (*search.Matcher, string, error) {
 	if a.Pattern == "" {
 		return nil, "", errors.New("the pattern is empty; send a pattern, or use glob to list files")

@@ -6,8 +6,9 @@ import (
 )
 
 // htmlText converts a page to readable text. Blocks become lines, headings and list items get their
-// Markdown markers, and links keep their addresses. It drops scripts, styles and comments. It
-// accepts malformed pages and works in one pass.
+// Markdown markers, and links keep their addresses, except addresses within the page. It drops
+// comments, scripts, styles and other elements without text. It accepts malformed pages and works
+// in one pass.
 func htmlText(page string) string {
 	w := &htmlWriter{}
 	for len(page) > 0 {

@@ -60,8 +60,8 @@ func imageResult(name, uri, kind string, raw []byte) (*tool.Result, error) {
 	return res, nil
 }
 
-// timed is a reader that fails at a time, which ends the decoding of an image. It returns few bytes
-// at a time, because a few kilobytes can take seconds to decode.
+// timed is a reader that fails after a deadline, which ends the decoding of an image. Each Read
+// returns only a few bytes, because a few kilobytes can take seconds to decode.
 type timed struct {
 	r     io.Reader
 	until time.Time
@@ -101,8 +101,8 @@ func shrink(raw []byte) ([]byte, string, error) {
 	}
 }
 
-// scaled returns src scaled so that its width and height are at most side pixels. Each pixel is the
-// mean of the pixels that it covers.
+// scaled returns src, scaled down if its width or height is more than side pixels. Each pixel is
+// the mean of the pixels that it covers.
 func scaled(src image.Image, side int) image.Image {
 	b := src.Bounds()
 	long := max(b.Dx(), b.Dy())

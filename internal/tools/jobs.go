@@ -37,7 +37,7 @@ type Job struct {
 	EndedAt   time.Time `json:"endedAt,omitzero"`
 }
 
-// JobEnd describes how a job ended on its own.
+// JobEnd describes how a job ended.
 type JobEnd struct {
 	Failed bool
 	Text   string // "exit code 1"
@@ -62,17 +62,17 @@ type job struct {
 	done   chan struct{}
 	out    []byte // the end of the output, at most twice jobOutput bytes
 	lost   int64  // number of bytes that were dropped before out
-	note   string // the note that reports the job's end
+	note   string // JobEnd.Note of an ended job
 	killed bool
-	silent bool // the job's session was deleted, so the job's end is not reported
+	silent bool // the session was deleted or the daemon is closing, so the end is not reported
 }
 
 // NewJobs returns an empty Jobs. onEnd, if set, is called with a message for the model when a job
-// has ended. It must not block for long.
+// has ended on its own. It must not block for long.
 func NewJobs(onEnd func(job Job, message string)) *Jobs { return &Jobs{onEnd: onEnd} }
 
 // Start runs a job. run must return when its ctx ends, and may call write from any goroutine. Start
-// returns an error if too many jobs are running.
+// returns an error if too many jobs of the session are running, and after Close.
 func (j *Jobs) Start(spec Job, run func(ctx context.Context, write func([]byte)) JobEnd) (Job,
 	error) {
 	j.mu.Lock()
@@ -167,8 +167,8 @@ func endMessage(b Job, tail string) string {
 	return s + " The end of its output:\n" + tail
 }
 
-// tail returns the end of the output, at most n bytes. If a line begins in the first half of these
-// bytes, the result starts there.
+// tail returns the end of the output, at most n bytes. If it has to cut the output and a line
+// begins in the first half of these bytes, the result starts there.
 func (b *job) tail(n int) string {
 	out := b.out
 	if len(out) > n {
@@ -180,7 +180,7 @@ func (b *job) tail(n int) string {
 	return validText(string(bytes.TrimRight(out, "\n")))
 }
 
-// forgetLocked drops the oldest ended jobs of a session.
+// forgetLocked drops the oldest ended jobs of a session, so that at most maxEndedJobs are left.
 func (j *Jobs) forgetLocked(sessionID string) {
 	ended := 0
 	for i, b := range slices.Backward(j.jobs) {
@@ -278,7 +278,8 @@ func (j *Jobs) EndSession(sessionID string) {
 	}
 }
 
-// forgetEnded forgets a session's jobs unless one of them is running.
+// forgetEnded forgets a session's jobs and returns true. If a job is running, it does nothing and
+// returns false.
 func (j *Jobs) forgetEnded(sessionID string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

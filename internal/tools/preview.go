@@ -16,7 +16,7 @@ const (
 	previewContext = 3 // unchanged lines around each change
 )
 
-// preview is tool.Prepared.Preview.
+// preview is the type of tool.Prepared.Preview.
 type preview = func(ctx context.Context) string
 
 // previewEdit returns a preview of an edit for a permission question. The preview is "" if the edit

@@ -35,7 +35,7 @@ func promptOf(call *tool.Call) (id string) {
 }
 
 // propose turns changes into a proposal and waits for its outcome if the policy requires it. The
-// result for the model contains the outcome, followed by the state of the changes.
+// result for the model contains the outcome and, if some changes were not rejected, the summary.
 func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summary string,
 	changes []workspace.Change) (*tool.Result, error) {
 	turn := call.TurnID
@@ -281,7 +281,8 @@ const (
 	regionMax    = 120
 )
 
-// nearest shows the region of the file that is most similar to search text that was not found.
+// nearest shows the region of the file that is most similar to a search text that was not found, or
+// the first match of a search text that is not unique.
 func nearest(f *workspace.File, m *edit.MatchError) string {
 	line, end := m.Line, m.EndLine
 	if line == 0 && len(m.Places) > 0 {
@@ -320,7 +321,8 @@ func (e *sessionEnv) known(call *tool.Call, t *target, plan *edit.Plan) (note st
 	return note, err
 }
 
-// isUnread reports whether an edit failed only because the file was not read.
+// isUnread reports whether an edit failed only because the file was not read in its current
+// version.
 func isUnread(err error) bool {
 	var unread *workspace.UnreadError
 	var changed *workspace.ChangedError

@@ -132,7 +132,8 @@ func (e *sessionEnv) readOne(ctx context.Context, call *tool.Call, file named, a
 	return e.readText(ref, f, a, room), nil
 }
 
-// streams reports whether a file is not open and is too large to be read completely.
+// streams reports whether a file is too large to be read completely. Images, open documents and
+// files with undecided proposals of the session are always read completely.
 func (e *sessionEnv) streams(ref workspace.Ref, info fs.FileInfo) bool {
 	if info.Size() <= readWhole {
 		return false
@@ -221,7 +222,7 @@ func binaryError(name string, size int) error {
 	)
 }
 
-// similar lists the files with similar names in the folder of a missing file.
+// similar names up to three files with similar names in the folder of a missing file.
 func (e *sessionEnv) similar(call *tool.Call, ref workspace.Ref) string {
 	dir, err := e.Workspace.Resolve(call.Cwd, filepath.Dir(ref.Path))
 	if err != nil {
@@ -244,8 +245,9 @@ func (e *sessionEnv) similar(call *tool.Call, ref workspace.Ref) string {
 	return " Did you mean " + strings.Join(names, " or ") + "?"
 }
 
-// alike reports whether two names are similar. They are similar if they differ only in case or
-// extension, or if one contains the other's stem.
+// alike reports whether two names are similar. Both are in lowercase. They are similar if they
+// differ only in their extension, or if one stem contains the other and both have at least three
+// bytes.
 func alike(a, b string) bool {
 	stem := func(s string) string { return strings.TrimSuffix(s, filepath.Ext(s)) }
 	x, y := stem(a), stem(b)

@@ -56,9 +56,9 @@ type Deps struct {
 	// SecretNames returns a function that reports whether a file in a folder is secret because of
 	// its name. Searches skip these files. If it is nil, searches skip no file.
 	SecretNames func(folder string) func(name string) bool
-	// SpillDir is the folder for the complete text of outputs that were truncated. Each user's
-	// session has a folder in it, whose files the tools of this session and its sub-agents may
-	// read.
+	// SpillDir is the folder for the complete text of outputs that were truncated. Each session of
+	// the user has a folder in it. The tools of the session and of its sub-agents may read the
+	// files in that folder.
 	SpillDir string
 	// GlobalIgnore is the path of the user's own git ignore file, or "" if there is none. See
 	// search.GlobalIgnore.
@@ -189,7 +189,7 @@ type sessionEnv struct {
 	mu sync.Mutex
 	// failures counts the edits that did not match since the last read or success, by file.
 	failures map[string]int
-	watches  map[string]*workspace.Command // running jobs by id
+	watches  map[string]*workspace.Command // recorders of the file changes of jobs, by job id
 }
 
 // owner returns the session that owns proposals and jobs.

@@ -61,8 +61,8 @@ func (h *Hub) codeActions(ctx context.Context, r *render, a args) (*tool.Result,
 	return r.result("%s", b.String()), nil
 }
 
-// actionsAt asks the server for the code actions at a position. It waits for the server's
-// diagnostics of the text first, because a fix belongs to a diagnostic.
+// actionsAt asks the server for the code actions at a position. Before that, it waits a limited
+// time for the server's diagnostics of the text, because a fix belongs to a diagnostic.
 func (h *Hub) actionsAt(ctx context.Context, r *render,
 	a args) (*server, place, []action, error) {
 	at, err := h.place(ctx, r, a)
@@ -129,7 +129,7 @@ func decodeActions(raw json.RawMessage) []action {
 	return out
 }
 
-// diagnosticsIn returns the diagnostics that touch a range, as the server sent them.
+// diagnosticsIn returns the diagnostics on the lines of a range, as the server sent them.
 func (s *server) diagnosticsIn(path string, rng workspace.Range) []json.RawMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +250,7 @@ func commandEdits(name string) bool {
 	if own, ok := strings.CutPrefix(name, "gopls."); ok {
 		return strings.Contains(goplsEdits, " "+own+" ")
 	}
-	// The first one can install packages, and the second one writes type stubs.
+	// The first of these commands can install packages, and the second one writes type stubs.
 	return name != "_typescript.applyCodeActionCommand" && name != "pyright.createtypestub"
 }
 

@@ -16,8 +16,9 @@ import (
 const maxNews = 20
 
 // AfterEdit describes the errors and warnings that an edit caused, in the edited files and in
-// others, or returns "" if there are none. It waits for the servers for at most Options.AfterEdit
-// and starts only those that the settings name. before is the result of BeforeEdit.
+// others, or returns "" if there are none. It waits for the servers for at most the time that
+// Options.AfterEdit returns, and starts only those that the settings name. before is the result of
+// BeforeEdit.
 func (h *Hub) AfterEdit(ctx context.Context, paths []string, before Shown) string {
 	if h.opt.AfterEdit == nil {
 		return ""

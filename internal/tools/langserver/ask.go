@@ -31,8 +31,8 @@ const (
 	opCodeActions = "codeActions"
 )
 
-// methods maps each operation to the request that answers it and the capability that announces the
-// request.
+// methods maps each operation, except those for diagnostics and code actions, to the request that
+// answers it and the capability that announces the request.
 var methods = map[string][2]string{
 	opDefinition:      {protocol.MethodTextDocumentDefinition, "definitionProvider"},
 	opReferences:      {protocol.MethodTextDocumentReferences, "referencesProvider"},
@@ -61,7 +61,8 @@ func (p place) position(enc workspace.Encoding) workspace.Position {
 	return text.NewLineIndex(p.file.Text.Data).Position(p.file.Text.Data, p.offset, enc)
 }
 
-// ask asks the editor about a position or, if the editor cannot answer, the server for the file.
+// ask asks the editor about a position. If the editor does not support the operation, ask asks the
+// server for the file.
 func (h *Hub) ask(ctx context.Context, op string, at place) (answer, error) {
 	pos := at.position(h.opt.Workspace.Encoding())
 	a, err := h.askEditor(ctx, Question{Operation: op, URI: at.file.Ref.URI, Position: &pos})
@@ -146,7 +147,7 @@ func (s *server) at(at place) map[string]any {
 		"position": at.position(s.encoding())}
 }
 
-// symbols searches for symbols by name. It asks the editor or, if the editor does not answer such
+// symbols searches for symbols by name. It asks the editor or, if the editor does not support such
 // questions, all servers for the workspace folders.
 func (h *Hub) symbols(ctx context.Context, query string) ([]answer, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opWorkspaceSymbol, Query: query})

@@ -39,7 +39,8 @@ func Builtin() []Config {
 		// in one burst.
 		{Name: "gopls", Command: "gopls", Languages: map[string]string{".go": "go"},
 			RootMarkers: []string{"go.work", "go.mod"},
-			// A repository could otherwise name modules to download. GOPRIVATE sets GONOPROXY.
+			// A repository could otherwise name modules to download. GONOPROXY is set because its
+			// default is the value of GOPRIVATE.
 			Offline:               map[string]string{"GOPROXY": "off", "GONOPROXY": "none"},
 			InitializationOptions: json.RawMessage(`{"diagnosticsDelay":"0s"}`)},
 		{Name: "typescript-language-server", Command: "typescript-language-server",

@@ -58,8 +58,8 @@ func newConn(handle jsonrpc2.Handler, flood int) *conn {
 		handle: handle}
 }
 
-// run serves the connection until the server's output ends, and returns the reason. It returns only
-// after both pipes are closed, so the caller must stop the process to make run return.
+// run serves the connection until reading from the server fails, and returns the reason. It closes
+// w but not r. To end the connection earlier, the caller must stop the process.
 func (c *conn) run(r io.Reader, w io.WriteCloser) error {
 	c.frames.in = bufio.NewReaderSize(r, 64<<10)
 	var writer sync.WaitGroup
@@ -93,7 +93,8 @@ func (c *conn) call(ctx context.Context, method string, params any) (json.RawMes
 	return result, c.ended(err)
 }
 
-// ended returns the reason why the connection has ended, or err if it has not ended.
+// ended returns the reason why the connection has ended if err is a consequence of that. It returns
+// any other err unchanged, such as an error response of the server.
 func (c *conn) ended(err error) error {
 	var answer *jsonrpc2.Error
 	if err == nil || errors.As(err, &answer) && !errors.Is(err, jsonrpc2.ErrClientClosing) {

@@ -89,8 +89,8 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server,
 	return r.result("%s: no data: %s has published nothing for this text within %v. That does not mean that it is clean.", name, s.conf.Name, h.opt.word), nil
 }
 
-// ofFile formats one file's diagnostics. If note is set, the diagnostics do not belong to the
-// current text.
+// ofFile formats one file's diagnostics. If note is set, the diagnostics may belong to an older
+// text.
 func (r *render) ofFile(f *workspace.File, items []diagnostic, enc workspace.Encoding, from,
 	note string) string {
 	name := r.path(f.Ref.URI)
@@ -219,7 +219,7 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 // spoken waits until the server has reported diagnostics for the newest text of each of these
 // files. It returns false if this did not happen in time. A server that sends no versions may not
 // repeat that a file is clean. For such a server, spoken also returns true once the server has
-// answered a question about the file and has published nothing for the duration of sparing.
+// answered a question about the first file and has published nothing for the duration of sparing.
 func (s *server) spoken(ctx context.Context, files ...*workspace.File) bool {
 	all := func() bool {
 		for _, f := range files {

@@ -236,7 +236,8 @@ func (s *server) refresh(ctx context.Context, done map[string]bool) error {
 		}
 		s.mu.Lock()
 		delete(s.open.docs, path)
-		// Published diagnostics stay valid, but the server's earlier answers do not.
+		// If the server publishes diagnostics of this file, its earlier answers are no longer
+		// needed.
 		if s.problems.diags[path] != nil {
 			delete(s.problems.pulled, path)
 		}

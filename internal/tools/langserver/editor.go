@@ -22,7 +22,7 @@ const (
 )
 
 // editorPauses contains the pauses between repeated questions to an editor that cannot report which
-// text its diagnostics belong to. The questions end when the diagnostics differ.
+// text its diagnostics belong to. The questions end when there are new diagnostics.
 var editorPauses = [...]time.Duration{50 * time.Millisecond, 150 * time.Millisecond,
 	300 * time.Millisecond, 500 * time.Millisecond}
 
@@ -46,8 +46,8 @@ func spokenOf(word *bool) spoken {
 	return unsettled
 }
 
-// editorFile asks the editor for the diagnostics of one file after its servers have processed the
-// file's text.
+// editorFile asks the editor for the diagnostics of one file. The editor waits up to
+// diagnosticsWait for its servers to process the file's text.
 func (h *Hub) editorFile(ctx context.Context, uri string) ([]diagnostic, answer, spoken, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, URI: uri,
 		Settle: &Settle{[]string{uri}, diagnosticsWait}})
@@ -104,12 +104,12 @@ func countAll(all map[string][]diagnostic) Shown {
 	return out
 }
 
-// Shown counts the diagnostics that an editor shows before an edit. nil means that they are
+// Shown counts the errors and warnings that an editor shows before an edit. nil means that they are
 // unknown.
 type Shown map[string]int
 
-// BeforeEdit returns the diagnostics that the editor shows before an edit is applied. It waits only
-// briefly.
+// BeforeEdit counts the errors and warnings that the editor shows before an edit is applied. It
+// waits only briefly, and returns nil if it gets no answer.
 func (h *Hub) BeforeEdit(ctx context.Context) Shown {
 	if h.opt.Query == nil || h.opt.AfterEdit == nil {
 		return nil

@@ -37,7 +37,7 @@ type textEdit struct {
 
 // draft is a file as it would be after a server's edit.
 type draft struct {
-	ref     workspace.Ref   // its current location
+	ref     workspace.Ref   // the file's current location
 	to      workspace.Ref   // the file's new location, if renamed
 	file    *workspace.File // nil if the file does not exist yet
 	data    []byte

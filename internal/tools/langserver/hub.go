@@ -88,7 +88,7 @@ type Start struct {
 type Propose func(ctx context.Context, call *tool.Call, title string,
 	changes []workspace.Change) (*tool.Result, error)
 
-// Hub manages the language servers of one connection. It is safe for concurrent use.
+// Hub manages the language servers of one workspace. It is safe for concurrent use.
 type Hub struct {
 	opt    Options
 	ctx    context.Context
@@ -217,7 +217,8 @@ func (h *Hub) allow(ctx context.Context, c Config, root, top string) error {
 	return fmt.Errorf("no data: %s does not run: %w; use grep and read", c.Name, err)
 }
 
-// topOf returns the workspace folder of a path.
+// topOf returns the workspace folder that contains a path. If there are no workspace folders, it
+// returns the folder of the file.
 func (h *Hub) topOf(path string) (string, bool) {
 	best := ""
 	for _, r := range h.opt.Workspace.Roots("") {

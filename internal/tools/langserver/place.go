@@ -35,7 +35,9 @@ func (h *Hub) place(ctx context.Context, r *render, a args) (place, error) {
 	return h.inFile(ctx, r, f, a.Symbol)
 }
 
-// offsetAt returns the offset of a 1-based line and column. The column counts characters.
+// offsetAt returns the offset of the 1-based line and column in a. The column counts characters.
+// Without a column, it returns the offset of the symbol on that line or, without a symbol, of the
+// first character that is not white space.
 func offsetAt(f *workspace.File, a args) (int, error) {
 	body := f.Text.Data
 	index := text.NewLineIndex(body)

@@ -21,8 +21,8 @@ const (
 	maxHover  = 8 << 10
 )
 
-// render formats answers for the model: paths relative to the session's folder, 1-based lines and
-// columns in characters, and the source line as the editor shows it.
+// render formats answers for the model: paths relative to the session's folder, or absolute outside
+// it, 1-based lines and columns in characters, and the source line as the editor shows it.
 type render struct {
 	h     *Hub
 	ctx   context.Context
@@ -34,7 +34,7 @@ type source struct {
 	file   *workspace.File
 	index  *text.LineIndex
 	path   string
-	secret bool // reading it needs a question that was not asked
+	secret bool // reading the file needs a permission that was not requested
 }
 
 // source reads each file once per result. It does not read secret files, because an answer can name
@@ -259,7 +259,7 @@ func (r *render) symbolLines(list []symbol, enc workspace.Encoding, most int) st
 	return b.String()
 }
 
-// ambiguous returns an error that lists all the symbols with a name.
+// ambiguous returns an error that lists the symbols with a name, at most 30 of them.
 func (r *render) ambiguous(name string, found []symbol, enc workspace.Encoding) error {
 	return errors.New(strings.TrimRight(fmt.Sprintf("%s is not unique: %d symbols have that name. Ask again with path and line of one:\n%s", name, len(found), r.symbolLines(found, enc, 30)), "\n"))
 }

@@ -76,7 +76,7 @@ type problems struct {
 	pulled   map[string]*published // diagnostics that the server returned on request
 	unheard  int                   // number of requests before the server first published anything
 	reported map[string]int        // errors and warnings that the model already knows, with counts
-	seq      int                   // publications so far
+	seq      int                   // publications and requested reports so far
 }
 
 // run starts the server and serves it until it ends.
@@ -310,7 +310,8 @@ func (s *server) busy() string {
 	return strings.Join(titles, ", ")
 }
 
-// errNotReady reports that a server is still starting.
+// errNotReady means that a server or the editor did not answer in time. The server may still be
+// starting, or be busy.
 var errNotReady = errors.New("not ready")
 
 // started waits until the server can answer requests.

@@ -130,8 +130,8 @@ func callOf(ctx context.Context) *tool.Call {
 	return c.call
 }
 
-// NamedFile returns the file that the arguments of a context's call name. The user was asked about
-// this file before the call started. It is the zero Ref if there is no such file.
+// NamedFile returns the file that the arguments of a context's call name. The permission for this
+// file was checked before the call started. It is the zero Ref if there is no such file.
 func NamedFile(ctx context.Context) workspace.Ref {
 	c, _ := ctx.Value(callKey{}).(calling)
 	return c.named

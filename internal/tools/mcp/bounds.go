@@ -87,8 +87,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sameHost refuses redirects to hosts other than the host of the server, because the user has
-// configured only that host. The server could otherwise make the daemon connect to any address.
+// sameHost returns the redirect check of a server. It refuses redirects to hosts other than the
+// host of the server, because the user has configured only that host. The server could otherwise
+// make the daemon connect to any address. It also refuses redirects from https to http.
 func sameHost(server string) func(*http.Request, []*http.Request) error {
 	return func(r *http.Request, via []*http.Request) error {
 		own, err := url.Parse(server)

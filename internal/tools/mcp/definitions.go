@@ -12,7 +12,7 @@ type Definitions[D any] struct {
 	applying sync.Mutex // one change at a time
 
 	mu      sync.Mutex
-	list    map[string]D // the definition that was last applied
+	list    map[string]D // the definitions that were last applied
 	running map[string]D // the entries of list that are not disabled
 }
 

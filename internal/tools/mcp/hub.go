@@ -107,9 +107,9 @@ func New(o Options) *Hub {
 		news: make(chan struct{})}
 }
 
-// Later runs f in the background once servers may start, at the earliest after startPause. While a
-// prompt has priority, the daemon therefore does not even read the configurations for Configure. A
-// closed Hub does not run f.
+// Later runs f in the background once servers may start, at the earliest after startPause. The
+// daemon uses it to read the configurations for Configure, so that it does not read them while a
+// prompt has priority. A closed Hub does not run f.
 func (h *Hub) Later(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,8 +175,8 @@ func (h *Hub) launch(c Config) *server {
 func (h *Hub) Hold() (release func()) { return h.gate.hold(holdLimit) }
 
 // Tools returns the tools of the servers that are ready or were ready, sorted by server and then by
-// name. A server that ended and is being started again keeps its tools. Calls of these tools fail
-// with the reason until the server is ready.
+// name. A server that ended and is being started again keeps its tools. Calls of these tools wait
+// for the server for at most restartWait, and then fail with the reason.
 func (h *Hub) Tools() []tool.Tool {
 	var out []tool.Tool
 	for _, s := range h.sorted() {
@@ -199,7 +199,7 @@ func (h *Hub) sorted() []*server {
 // Pending returns a function that waits until one more server is ready or has failed, and reports
 // whether there may be more tools now. It ignores a server once the duration within has passed
 // since its start, so that a server that hangs does not delay a search for tools from other
-// sources. It returns nil if no other server is still starting.
+// sources. It returns nil if no server is starting except those that it ignores.
 func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool) {
 	h.mu.Lock()
 	news := h.news

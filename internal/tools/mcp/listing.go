@@ -82,7 +82,7 @@ func (s *server) relist() (seen int) {
 	ctx, stop := context.WithTimeout(in.ctx, s.hub.opts.listTimeout)
 	defer stop()
 	err := s.refresh(ctx, in.session)
-	// If ctx has ended, the server ended, which is reported separately.
+	// If ctx ended because the server ended, that end is reported separately.
 	if err != nil && ctx.Err() == nil && pause.For(in.ctx, relistWait) == nil {
 		s.hub.opts.Notice("warning", fmt.Sprintf("MCP server %s: %v", s.conf.Name, err))
 	}

@@ -13,7 +13,7 @@ const maxName = 64
 
 // toolName returns the name under which a server's tool is offered: server_tool, changed to fit the
 // providers' limits. A name that had to be changed, or that may also belong to a rival's tool, gets
-// a hash, so that two tools never have the same name.
+// a hash, so that two tools do not get the same name.
 func toolName(server, tool string, rivals ...string) string {
 	full := server + "_" + tool
 	name := strings.Map(func(r rune) rune {

@@ -2,6 +2,6 @@
 // files, a line-by-line search with regular expressions, and a warm index for the fuzzy search of
 // file names.
 //
-// It reads and never writes, follows no symbolic link, and keeps no file open. The order is
-// deterministic: a folder's files by name, then its folders. Start at Walk and Grep.
+// It reads and never writes, follows no symbolic link, and keeps no file open. The order of a walk
+// is deterministic: a folder's files by name, then its folders. Start at Walk and Grep.
 package search

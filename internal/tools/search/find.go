@@ -176,7 +176,7 @@ func (w *word) score(c *candidate) (int, bool) {
 	return scattered(c.path, c.orig, w.text)
 }
 
-// piece scores a word found in one element of a path.
+// piece scores a word that was found at the offset at of a name or a path.
 func (w *word) piece(text, orig []byte, at int) int {
 	stem := len(text)
 	if dot := bytes.LastIndexByte(text, '.'); dot > 0 {

@@ -32,7 +32,7 @@ type Glob struct {
 type pattern struct {
 	text   string
 	name   bool // the pattern matches the last element
-	suffix bool // the text after a *
+	suffix bool // text follows a leading * and has no other wildcard
 	below  bool // the pattern covers the content of the folder but not the folder itself
 }
 
@@ -101,7 +101,7 @@ func (g *Glob) Match(path string) bool {
 	return len(g.include) == 0
 }
 
-// Dots reports whether the glob includes names that begin with a dot.
+// Dots reports whether a pattern that is not an exclusion names something that begins with a dot.
 func (g *Glob) Dots() bool { return g.dots }
 
 func (p *pattern) match(path string) bool {

@@ -249,8 +249,8 @@ func (g *grepper) run() {
 	}
 }
 
-// collect stores the result of a finished batch. It then extends the complete result by the batches
-// that are next in order.
+// collect stores the result of a finished batch. It then extends the overall result with the
+// batches that are next in order.
 func (g *grepper) collect(seq int, hits []FileMatches, searched, binary int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -327,8 +327,8 @@ func (w *worker) file(abs string) (FileMatches, fileState, error) {
 	return w.read(f)
 }
 
-// read searches a file chunk by chunk. Each chunk ends at the end of a line, and an incomplete line
-// is moved to the next chunk.
+// read searches a file chunk by chunk. If possible, each chunk ends at the end of a line, and an
+// incomplete line is moved to the next chunk.
 func (w *worker) read(f rawFile) (FileMatches, fileState, error) {
 	c := collector{q: &w.q, scan: w.scan}
 	have := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/globs"
 )
 
-// maxIgnoreFile limits how much of an ignore file is read.
+// maxIgnoreFile is the maximum size of an ignore file. Larger files are not used.
 const maxIgnoreFile = 1 << 20
 
 // The ignore files, highest priority first. Among files of the same name, a rule in a deeper folder
@@ -148,7 +148,7 @@ func (rs *rules) decide(abs, name string, dir bool) verdict {
 type ignores struct {
 	parent          *ignores
 	agent, dot, git *rules
-	exclude         *rules // .git/info/exclude and the user's global file, at a repository's root
+	exclude         *rules // .git/info/exclude, at a repository's root
 	global          *rules
 	repo            bool // the folder is a repository's root; git rules of its parents end here
 }
@@ -267,7 +267,8 @@ func parentIgnores(dir, global string) *ignores {
 	return ig
 }
 
-// GlobalIgnore returns the path of the user's own git ignore file, which need not exist.
+// GlobalIgnore returns the default path of the user's own git ignore file, which need not exist. It
+// returns "" if the home folder is not known.
 func GlobalIgnore() string {
 	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
 		return filepath.Join(dir, "git", "ignore")

@@ -92,7 +92,7 @@ func Compile(p Pattern) (*Matcher, error) {
 	return m, nil
 }
 
-// SpansLines reports whether a pattern contains a line break. Such a pattern matches no line.
+// SpansLines reports whether a pattern contains a literal line break, which no line can match.
 func SpansLines(p Pattern) bool {
 	if p.Literal {
 		return strings.Contains(p.Text, "\n")

@@ -16,7 +16,7 @@ import (
 // Limits of a walk.
 const (
 	maxWorkers    = 4
-	maxAhead      = 2048      // number of folders that are read in advance
+	maxAhead      = 2048      // maximum number of folders that are read in advance
 	maxDirEntries = 1_000_000 // maximum entries of one folder; further entries are skipped
 )
 
@@ -254,7 +254,7 @@ const (
 )
 
 // readDir returns a folder's entries sorted by name. With an error, it also returns the entries
-// that it could read.
+// that it could read, in no particular order.
 func readDir(path string) ([]entry, error) {
 	dir, err := openFolder(path)
 	if err != nil {

@@ -65,8 +65,8 @@ func suits(h *helper, plan *sandbox.Plan) int {
 	return 2
 }
 
-// Forget discards the sandboxes that are prepared for a session. session is the session's name in
-// the plans of its commands.
+// Forget discards the sandbox that is prepared for a session, if there is one. session is the
+// session's name in the plans of its commands.
 func (r *Runner) Forget(session string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

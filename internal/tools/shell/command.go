@@ -12,7 +12,7 @@ import (
 
 // Limits and defaults of a command.
 const (
-	// Grace is the time between SIGTERM and SIGKILL (protocol 3.3).
+	// Grace is the time between SIGTERM and SIGKILL (docs/reference/protocol/turns.md, 3.3).
 	Grace = 1500 * time.Millisecond
 	// defaultHead and defaultTail limit the output that is kept in memory.
 	defaultHead = 32 << 10
@@ -100,8 +100,8 @@ func (c *Command) checkDir() error {
 	return nil
 }
 
-// environment returns the command's environment with the sandbox's variables. The result contains
-// each name once, because shells differ in how they read duplicates.
+// environment returns the command's environment with the sandbox's variables. A variable of the
+// sandbox replaces one with the same name, because shells differ in how they read duplicates.
 func (c *Command) environment() []string {
 	env := c.Env
 	if env == nil {

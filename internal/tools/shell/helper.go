@@ -87,7 +87,8 @@ func (r *Runner) replace(c *Command) {
 	}
 }
 
-// give passes a command to an idle supervisor. It returns nil if the supervisor has ended.
+// give passes a command to a supervisor that serves no other command. It returns nil if the
+// supervisor has ended.
 func (r *Runner) give(h *helper, plan *sandbox.Plan, line []byte, output *os.File) *child {
 	k := newChild(h, plan)
 	r.mu.Lock()
@@ -227,7 +228,8 @@ func (r *Runner) readReports(h *helper) {
 	}
 }
 
-// keep makes a supervisor wait for its next order. The caller holds mu.
+// keep makes a supervisor wait for its next order. If enough supervisors are waiting, it ends this
+// one. The caller holds mu.
 func (r *Runner) keep(h *helper) {
 	if r.closed || h.gone || len(r.idle) >= r.maxIdle {
 		h.control.Close()
@@ -237,7 +239,7 @@ func (r *Runner) keep(h *helper) {
 	r.idle = append(r.idle, h)
 }
 
-// release terminates a supervisor that was not used.
+// release terminates a supervisor that is still waiting when its timer expires.
 func (h *helper) release() {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()

@@ -21,9 +21,9 @@ type Process struct {
 	errR   *os.File
 }
 
-// Start starts a long-lived child process. The process is killed when ctx ends, when Kill is
-// called, or when the Runner is closed. The caller must read Stdout, because otherwise the child
-// blocks, and must call Wait.
+// Start starts a long-lived child process. The process is killed when ctx ends, when
+// Command.Timeout has passed, when Kill is called, or when the Runner is closed. The caller must
+// read Stdout, because otherwise the child blocks, and must call Wait.
 func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting a process: %w", err)

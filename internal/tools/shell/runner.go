@@ -63,10 +63,10 @@ func Lacks() string {
 	return ""
 }
 
-// Run runs a command until the command ends, ctx ends, or the timeout passes. Run
-// normally returns after all processes of the command have ended. After an abort, it returns within
-// the sum of Grace and abandonAfter, and any remaining processes are terminated in the background.
-// The error is non-nil only if the command cannot be started.
+// Run runs a command until the command ends, ctx ends, or the timeout passes. Run normally returns
+// after all processes of the command have ended. After an abort or a timeout, it waits for the
+// processes for at most the sum of Grace and abandonAfter, and any remaining processes are
+// terminated in the background. The error is non-nil only if the command cannot be started.
 func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{ExitCode: -1, Aborted: true}, nil
