@@ -23,7 +23,7 @@ import (
 //  4. Stage the closed files by writing the new bytes to disk under temporary names. A full or
 //     read-only disk is detected in this step, before anything has changed.
 //  5. Send one workspace/applyEdit for the open documents, with their versions. The reply is only a
-//     claim. The text after the following didChange decides (see request below).
+//     claim. The text after the following didChange decides (see request in buffer.go).
 //  6. Rename the staged files over their targets, if the targets have not changed since they were
 //     read.
 //  7. Prepare the targets that were skipped in step 5 or 6 again, and retry them once. If they are
@@ -35,7 +35,8 @@ type want struct {
 	text []byte
 }
 
-// target is one file of a decision. The fields below c are written under Workspace.mu.
+// target is one file of a decision. Once the target is in use, wants, lost, watch, base, after and
+// spans are written under Workspace.mu.
 type target struct {
 	c      *change
 	wants  []want

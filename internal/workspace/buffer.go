@@ -37,7 +37,7 @@ func (b *bufferWatch) look(d *document) {
 }
 
 // applyBuffers changes the open documents with one request. If the client would not check the
-// versions of all documents in one request, it sends one request per document.
+// versions of all documents in one request, applyBuffers sends one request per document.
 func (w *Workspace) applyBuffers(ctx context.Context, p *proposal, targets []*target) {
 	if len(targets) == 0 {
 		return
@@ -110,8 +110,8 @@ func (w *Workspace) send(label string, e WorkspaceEdit) <-chan applyAnswer {
 	return answer
 }
 
-// awaitApply waits until the documents contain the change. The client's response only starts a
-// timer.
+// awaitApply waits until the documents contain the change. A response that reports success only
+// starts a timer.
 func (w *Workspace) awaitApply(ctx context.Context, signal <-chan struct{},
 	answer <-chan applyAnswer, targets []*target) {
 	timer := time.NewTimer(replyWait)

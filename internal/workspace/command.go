@@ -82,8 +82,8 @@ func markOf(path string) fileMark {
 	return fileMark{st.Size(), st.ModTime()}
 }
 
-// End returns the files that changed while the command ran, as paths relative to their roots. It
-// also records in the session's checkpoint that these files are not covered.
+// End returns the files that only the command can have changed (see look), as paths relative to
+// their roots. It also records in the session's checkpoint that these files are not covered.
 func (c *Command) End() []string {
 	w := c.w
 	w.mu.Lock()

@@ -50,8 +50,7 @@ type AppliedFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Conflict is the reason why the decision about a hunk was not applied. Nothing was changed for
-// that hunk.
+// Conflict is the reason why the decision about a hunk was not applied.
 type Conflict struct {
 	HunkID string `json:"hunkId"`
 	Reason string `json:"reason"`
@@ -441,7 +440,8 @@ func apart(hunks []*hunk, size int) bool {
 	return true
 }
 
-// trim forgets the oldest closed proposals of a session. The caller holds mu.
+// trim forgets the oldest closed proposals of a session if there are more than maxClosed. It keeps
+// those whose outcome the model does not know yet. The caller holds mu.
 func (w *Workspace) trim(session string) {
 	closed := 0
 	for _, p := range w.proposals.order {

@@ -130,7 +130,7 @@ func (w *Workspace) askReload(ref Ref) {
 	w.asked(ref.Key)
 	disk, err := readDisk(ref)
 	if err != nil {
-		return // the file no longer exists, so the buffer is kept
+		return // the file cannot be read, so the buffer is kept
 	}
 	switch answer {
 	case KeepBuffer:

@@ -6,9 +6,9 @@
 //
 // For an open file, the editor's buffer is authoritative. For a closed file, the content on disk
 // is. An open document changes only through the Client, and a closed file only by an atomic write
-// below a root. Every change is part of a Proposal and is recorded in a checkpoint that can undo
-// it. No path leads out of the roots. The package does not depend on the model, the tools or the
-// wire protocol.
+// below a root. Every change by the agent is part of a Proposal and is recorded in a checkpoint
+// that can undo it. No path leads out of the roots. The package does not depend on the model, the
+// tools or the wire protocol.
 //
 // Start at Workspace. Resolve and Read read files. Propose, Await and Decide change them, and
 // Restore undoes changes. The states of hunks and proposals, and the transitions between them, are

@@ -93,7 +93,7 @@ func (w *Workspace) Encoding() Encoding {
 	return w.encoding
 }
 
-// DidOpen records an opened document and takes ownership of text. Like all notifications, it is
+// DidOpen records an opened document and takes ownership of body. Like all notifications, it is
 // called in order of arrival and never waits for the disk or for another caller.
 func (w *Workspace) DidOpen(uri, languageID string, version int32, body []byte) error {
 	uri = strings.Clone(uri)

@@ -39,8 +39,8 @@ func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) 
 	}
 }
 
-// renaming returns the target of the next step of a rename: the new name, or the old one if the
-// rename has already been applied.
+// renaming returns the current name of a file that a proposal renames, and the name that the next
+// decision gives it. That is the old name if the rename has already been applied.
 func (c *change) renaming() (from, to Ref) {
 	if c.applied {
 		return c.newRef, c.ref

@@ -50,7 +50,7 @@ type storedChange struct {
 	Encoding edit.Encoding `json:"encoding,omitempty"`
 	Mode     fs.FileMode   `json:"mode,omitempty"`
 	TextSHA  string        `json:"textSha"`          // hash of the text to which the offsets refer
-	Intent   string        `json:"intent,omitempty"` // the text that was about to be written
+	Intent   string        `json:"intent,omitempty"` // hash of the text that was about to be written
 	Reason   string        `json:"reason,omitempty"` // reason for the conflict
 	Hunks    []storedHunk  `json:"hunks"`
 }

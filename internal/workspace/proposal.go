@@ -130,7 +130,8 @@ type Hunk struct {
 	MatchTier string    `json:"matchTier"`
 }
 
-// proposal is guarded by Workspace.mu, except the fields that never change after Propose.
+// proposal is guarded by Workspace.mu, except the fields that never change after Propose and those
+// whose comments name another lock.
 type proposal struct {
 	origin
 	sem  chan struct{} // held while a decision is in progress

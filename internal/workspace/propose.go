@@ -24,11 +24,11 @@ type Change struct {
 	NewRef Ref // only for Rename
 	// Data is the new text, in the form of File.Text.Data. For Create it is the complete text. For
 	// Rename, nil keeps the old text.
-	Data  []byte
-	Base  string // the SHA256 of the File from which Data was made; "" to skip the check
-	Tier  string // how loosely the edit matched, for all hunks
-	Hunks []edit.Hunk
+	Data []byte
+	Base string // the SHA256 of the File from which Data was made; "" to skip the check
+	Tier string // how loosely the edit matched, for all hunks
 	// Hunks, if set, are the hunks from the base's text to Data, with their tiers.
+	Hunks []edit.Hunk
 }
 
 // ProposeRequest asks for a proposal.
@@ -213,8 +213,8 @@ func hunkID(p *proposal, c *change, h *hunk, like int) string {
 	return "h_" + hex.EncodeToString(sum.Sum(nil)[:9])
 }
 
-// newChange computes one file's hunks, or returns nil if the file already has the new content.
-// c.doc is set to a marker that shows whether the file is open. register replaces it with the
+// newChange computes one file's hunks, or returns nil if the file already has the new content. The
+// change's field doc is a marker that shows whether the file is open. register replaces it with the
 // document.
 func (w *Workspace) newChange(ctx context.Context, p *proposal, ch Change) (*change, error) {
 	switch ch.Op {

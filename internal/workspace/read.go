@@ -119,7 +119,8 @@ func readDisk(ref Ref) (*File, error) {
 // MaxFileSize.
 func (w *Workspace) ReadDiskRaw(ref Ref) ([]byte, fs.FileInfo, error) { return files.Read(ref) }
 
-// Linked reports whether a link has appeared on the path of a file since the path was resolved.
+// Linked reports whether a link has appeared on the path of a file since the path was resolved. It
+// also returns true if the path cannot be checked.
 func (w *Workspace) Linked(ref Ref) bool {
 	_, err := files.TrailOf(ref)
 	return err != nil

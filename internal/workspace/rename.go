@@ -152,8 +152,8 @@ func (m moved) itself() bool {
 		m.newRef.Key == m.was.Key)
 }
 
-// holdAll locks either all of the proposals or none. Only a goroutine that holds both the
-// proposal's sem and mu writes a ref. The caller holds mu.
+// holdAll locks either all of the proposals or none. Only a goroutine that holds both a proposal's
+// sem and mu may change the Refs of the proposal's changes. The caller holds mu.
 func holdAll(ps []*proposal) bool {
 	for i, p := range ps {
 		select {

@@ -170,7 +170,7 @@ func (w *Workspace) applyRestore(ctx context.Context, session string, changes []
 }
 
 // keepsNewName is the reason why a renamed file keeps its new name. Without this name, the
-// workspace would no longer contain its text.
+// workspace would no longer contain the file's text.
 const keepsNewName = "its old name could not be restored; it keeps this one"
 
 // withOldNames orders the targets so that a renamed file's new name is removed only after the old

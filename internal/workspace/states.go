@@ -3,7 +3,8 @@ package workspace
 import "slices"
 
 // This file contains all code that changes the state of a hunk or a proposal. No other file assigns
-// a phase, which TestOnlyTheTableChangesPhases checks.
+// to a field named phase, which TestOnlyTheTableChangesPhases checks. Only the code that loads a
+// hunk or a proposal sets the field in a literal.
 //
 // The phases of a hunk are finer than the HunkState that clients see. The table shows the moves
 // between phases, by event. A dash means that the event changes nothing.

@@ -63,7 +63,7 @@ func (w *Workspace) competitor(d *document, p *proposal) bool {
 	return false
 }
 
-// refindBudget bounds the bytes searched for stale hunks after one change. The other hunks are
+// refindBudget limits the bytes searched for stale hunks after one change. The other hunks are
 // searched for when the user decides about them.
 const refindBudget = 4 << 20
 
@@ -221,7 +221,7 @@ func (w *Workspace) track(c *change) {
 	w.tracked[c.ref.Key] = append(w.tracked[c.ref.Key], c)
 }
 
-// untrack forgets a change that no longer has an open hunk. The caller holds mu.
+// untrack makes a change stop following its document, and archives the change. The caller holds mu.
 func (w *Workspace) untrack(c *change) {
 	w.dropTracked(c)
 	c.archive(w.encoding)

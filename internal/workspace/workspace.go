@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/readset"
 )
 
-// Limits and times. The times are from protocol 6.3.
+// Limits and times. docs/reference/protocol/proposals.md (6.3) contains some of the times.
 const (
 	// verifyWait is how long the workspace waits for a client's didChange after the client's reply.
 	verifyWait = time.Second
@@ -94,8 +94,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Workspace contains the documents, roots, proposals and checkpoints of one editor connection. All
-// methods are safe for concurrent use. Their callers must not hold a lock.
+// Workspace contains the documents, roots, proposals and checkpoints that the editor connections of
+// a host share. All methods are safe for concurrent use. Their callers must not hold a lock.
 //
 //house:large reading, proposing, deciding and undoing are one contract that callers share
 type Workspace struct {

@@ -85,8 +85,8 @@ type Step struct {
 	Removed  int           `json:"removed,omitempty"`
 }
 
-// Options configures a Log. All fields are required. StateDir may be "", which keeps checkpoints in
-// memory.
+// Options configures a Log. All fields are required, except StateDir. Without it, checkpoints are
+// kept in memory.
 type Options struct {
 	StateDir string
 	Blobs    *files.Blobs

@@ -71,8 +71,8 @@ func unwinding(list []*record) []*File {
 	return slices.DeleteFunc(out, func(f *File) bool { return len(f.Steps) == 0 })
 }
 
-// renamedFrom finds the renames in checkpoints. If a file was renamed several times, it follows the
-// renames back to the first name.
+// renamedFrom maps each new key in the renames of checkpoints to the key before that rename. If a
+// file was renamed several times, each rename has its own entry.
 func renamedFrom(undo []*record) map[string]string {
 	from := map[string]string{}
 	for _, cp := range undo {

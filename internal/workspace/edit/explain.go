@@ -26,7 +26,7 @@ const (
 // wrong, where, and what to send instead.
 type MatchError struct {
 	Kind    Kind
-	Edit    int // 0-based index of the edit or hunk; -1 if the error concerns the whole call
+	Edit    int // 0-based index of the edit or hunk; -1 if the error is about the whole call
 	Msg     string
 	Places  []int // 1-based lines of the matches, for an ambiguity
 	Line    int   // 1-based first line of the nearest region, 0 if there is none
@@ -103,7 +103,7 @@ func (m *matcher) region(pl place) string {
 }
 
 // notFound diagnoses a search text that no tier found. It reports how the text differs from the
-// nearest region, and which other versions of the file contain it.
+// nearest region, and which other version of the file contains it.
 func (m *matcher) notFound(i int, e Replace) error {
 	err := &MatchError{Kind: KindNotFound, Edit: i}
 	var b strings.Builder

@@ -177,7 +177,7 @@ func (m *matcher) exactTable() *lineTable {
 	return tab
 }
 
-// newTable numbers lines by the text that tier t compares. It normalizes distinct lines once.
+// newTable numbers lines by the text that tier t compares. It normalizes each distinct line once.
 func (m *matcher) newTable(t Tier) *lineTable {
 	exact := m.table(T0)
 	as := make([]int32, len(exact.distinct))

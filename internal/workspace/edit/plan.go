@@ -103,8 +103,8 @@ func (p *Plan) Hunks(base []byte) []Hunk {
 // maxSummary limits the after-images in a summary, because replace_all can have thousands.
 const maxSummary = 5
 
-// Summary describes to the model what the plan changed: for each span the resulting lines, the tier
-// and an after-image with one line around it, and then the notes.
+// Summary describes to the model what the plan changed: for up to maxSummary spans the resulting
+// lines, the tier and an after-image with one line around it, and then the notes.
 func (p *Plan) Summary(base []byte) string {
 	var b strings.Builder
 	after := p.Apply(base)

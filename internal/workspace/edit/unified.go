@@ -28,8 +28,8 @@ func Unified(oldName, newName string, base, new []byte, context int) string {
 	return u.out.String()
 }
 
-// headerName appends a tab to a name that contains a space, as git does, so that the text after the
-// space is not parsed as a time stamp.
+// headerName quotes special characters, as git does. It appends a tab to a name with a space, so
+// that the text after the space is not parsed as a time stamp.
 func headerName(name string) string {
 	if strings.ContainsAny(name, "\n\t\"\\") {
 		return fmt.Sprintf("%q", name)

@@ -76,8 +76,8 @@ func (s *Blobs) Put(data []byte) (sha string, err error) {
 	return sha, WriteState(s.path(sha), packed)
 }
 
-// Get returns the content with the given hash in newly allocated memory. It returns fs.ErrNotExist,
-// or an error that reports that the content is damaged.
+// Get returns the content with the given hash in newly allocated memory. The error is
+// fs.ErrNotExist if there is no such content. Damaged content is an error too.
 func (s *Blobs) Get(sha string) ([]byte, error) {
 	s.mu.Lock()
 	packed, ok := s.mem[sha]
@@ -171,7 +171,7 @@ func (s *Blobs) Collect(used map[string]bool, before time.Time) {
 }
 
 // SessionDir returns the folder, below the state directory, of one kind of state of a session. It
-// encodes ids in hex if a file system might refuse them.
+// replaces an id that a file system might refuse with a hash of the id.
 func SessionDir(stateDir, kind, sessionID string) string {
 	plain := sessionID != "" && len(sessionID) < 100 &&
 		strings.IndexFunc(sessionID, func(r rune) bool {

@@ -19,8 +19,8 @@ import (
 // ErrChanged means that a file does not have the content from which the write was computed.
 var ErrChanged = errors.New("it was changed on disk in the meantime")
 
-// MaxFileSize is the size in bytes of the largest file that can be read completely and edited. A
-// larger file can only be streamed.
+// MaxFileSize is the size in bytes of the largest file whose bytes can be read completely. A larger
+// file can only be streamed. An edit has a lower limit (edit.MaxSize).
 const MaxFileSize = 64 << 20
 
 // ErrTooLarge means that a file is too large to be read completely. Open streams it.

@@ -33,7 +33,8 @@ func Move(from, to path.Ref) error {
 	return nil
 }
 
-// take renames a file.
+// take renames a file. It links the new name and removes the old one, so that it does not replace
+// another file.
 func take(from, to *folder) error {
 	err := link(from, to)
 	AtStep("linked")

@@ -34,8 +34,8 @@ func (t Trail) wait(now time.Time) time.Duration {
 	return 0
 }
 
-// TrailOf returns the current trail of a reference. The error reports that a link has appeared on
-// the path. A missing file or folder is part of the trail.
+// TrailOf returns the current trail of a reference. An error usually means that a link has appeared
+// on the path. A missing file or folder is part of the trail.
 func TrailOf(ref path.Ref) (t Trail, err error) {
 	at, err := openRoot(ref)
 	if err != nil {
@@ -102,7 +102,7 @@ func identity(info fs.FileInfo) (id string, changed time.Time) {
 // errMoving reports that another program may have read a different file.
 var errMoving = errors.New("another program keeps changing a folder of its path; try again")
 
-// steadyTries bounds how often Steady calls its function.
+// steadyTries limits how often Steady calls its function.
 const steadyTries = 8
 
 // Steady calls read, which makes another program read a file by its path, until nothing on the path

@@ -106,8 +106,8 @@ func (r Root) resolved() Root {
 }
 
 // For returns the workspace folders without those that are held back (Undecided). While no folder
-// is open, it returns cwd, or the working directory if cwd is "". It does not return a wide folder,
-// because no user intends to share one.
+// is open, it returns cwd, or the working directory if cwd is "". In that case, it does not return
+// a wide folder, because no user intends to share one.
 func (r *Roots) For(cwd string) []Root {
 	roots, _ := r.split(cwd)
 	return roots
@@ -164,8 +164,8 @@ func (r *Roots) Cwd(cwd string) (string, error) {
 	return filepath.Clean(cwd), nil
 }
 
-// Located is a path that exists on disk. It contains the path's spelling, the path with symbolic
-// links resolved, and the roots at that moment.
+// Located is a path on disk, whose last elements need not exist. It contains the path's spelling,
+// the path with symbolic links resolved, and the roots at that moment.
 type Located struct {
 	Path, Real string
 	Roots      []Root

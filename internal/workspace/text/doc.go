@@ -1,7 +1,7 @@
 // Package text locates and replaces parts of texts. LineIndex converts between byte offsets and LSP
 // positions. Splice is one replacement of a range of bytes.
 //
-// The package imports no other package of the project. It holds no lock, does no I/O and never
+// Of the project, the package imports only edit. Package text holds no lock, does no I/O and never
 // blocks. Functions read the texts that they are given and return newly allocated memory where
 // their comments say so. A LineIndex may be read by several goroutines at a time, but Splice needs
 // exclusive access.

@@ -34,7 +34,7 @@ type Range struct {
 
 // LineIndex converts between the three ways to name a position in a text: the byte offset (used
 // everywhere inside the program), the LSP position in UTF-16 code units and the LSP position in
-// bytes. No other code converts between them.
+// bytes.
 //
 // LineIndex is a type and not a function because an offset is only valid together with the text
 // from which it was computed. The known bugs of this kind in other programs use an offset from one

@@ -66,7 +66,7 @@ func Apply(text []byte, splices []Splice) []byte {
 	return append(out, text[at:]...)
 }
 
-// maxCompared bounds the texts, in bytes, that are compared line by line.
+// maxCompared is the maximum size, in bytes, of texts that are compared line by line.
 const maxCompared = 1 << 20
 
 // Lines returns the splices of whole lines that turn the first text into the second. The last
@@ -103,9 +103,9 @@ func ApplyClamped(text []byte, spans []Splice) []byte {
 	return Apply(text, cut)
 }
 
-// Minimal works like Trim for a splice that is sent to an editor. An LSP position can name both
-// ends of the result. They are not inside a character or inside "\r\n", and not on the empty last
-// line, which some editors do not have.
+// Minimal works like Trim for a splice that is sent to an editor. LSP positions can name both ends
+// of the result. The ends are not inside a character or inside "\r\n" and, if that can be avoided,
+// not on the empty last line, which some editors do not have.
 func Minimal(text []byte, s Splice) Splice {
 	full := s
 	s = Trim(text, s)
