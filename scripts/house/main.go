@@ -1,6 +1,7 @@
 // Command house checks the structure of the code. Code must not be used only by tests. The program
-// itself must set every option of an option struct. A part of the code that exceeds a size limit
-// needs a reason next to it, and at most ten parts may have one.
+// itself must set every option of an option struct. A file must not exceed the size limit. A
+// package, type or function that exceeds a limit needs a reason next to it, and at most ten of them
+// may have one.
 //
 //	go run ./scripts/house          checks and report
 //	go run ./scripts/house -report  the report only

@@ -1,5 +1,5 @@
-// Command pack writes a folder as .tar.gz or .zip. The same content always results in the same
-// bytes.
+// Command pack writes a folder as .tar.gz or .zip. The same content and time always result in the
+// same bytes.
 //
 //	go run ./scripts/pack OUT FOLDER
 //

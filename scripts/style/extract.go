@@ -67,7 +67,7 @@ func sum(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// jsonTexts returns all string values of a JSON file with the line of their first occurrence.
+// jsonTexts returns the strings of a JSON file, including the keys, each with its line.
 func jsonTexts(src []byte) (found []text, err error) {
 	d := json.NewDecoder(strings.NewReader(string(src)))
 	for {

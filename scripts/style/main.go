@@ -1,6 +1,7 @@
 // Command style checks the style of the repository's texts: words and phrases against the rules in
 // styles/, the width of lines and the length of pages. Vale checks Markdown and comments. This
-// program applies the same rules to the strings that users see.
+// program applies the same rules to the strings that users see and to the comments that Vale cannot
+// read.
 //
 //	go run ./scripts/style            # check all files
 //	go run ./scripts/style FILE...    # check these files
