@@ -35,8 +35,8 @@ type want struct {
 	text []byte
 }
 
-// target is one file of a decision. Once the target is in use, wants, lost, watch, base, after and
-// spans are written under Workspace.mu.
+// target is one file of a decision. Once the target is in use, its fields are written under
+// Workspace.mu, except status, reason and staged.
 type target struct {
 	c      *change
 	wants  []want

@@ -3,6 +3,7 @@
 // lead out of the roots by accident. The protection itself is os.Root, which package files opens at
 // Ref.Root.
 //
-// Of the project, the package imports only realpath. The only lock of the package is that of Roots,
-// which is never held while the disk is read. The comments of functions that read the disk say so.
+// The only package of the project that it imports is realpath. The only lock of the package is that
+// of Roots, which is never held while the disk is read. The comments of functions that read the
+// disk say so.
 package path
