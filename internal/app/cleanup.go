@@ -19,7 +19,6 @@ type cleanup struct {
 	folders   *folders
 	workspace *workspace.Workspace
 	library   *session.Library
-	config    func() *config.Config
 	later     func(func()) // runs a function after the first model requests
 
 	background sync.WaitGroup
@@ -47,9 +46,9 @@ func retention(r *config.Retention) (age time.Duration, size int64) {
 }
 
 // sweep removes old data as described for cleanup. It runs in the background, at the first model
-// call and after the settings are reloaded. A daemon that is not used removes nothing.
-func (c *cleanup) sweep() {
-	now := c.config()
+// call and after the settings are reloaded. now contains the current settings. A daemon that is not
+// used removes nothing.
+func (c *cleanup) sweep(now *config.Config) {
 	c.mu.Lock()
 	same, first := c.kept == now, c.kept == nil // sweep is called before each model call
 	c.kept = now

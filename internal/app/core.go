@@ -176,7 +176,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	d.shared.memory, d.project = d.openMemory(), d.openProject(d.rootIsHeld)
 	d.shared.subagents = d.newSubagents()
 	d.cleanup = &cleanup{
-		log: d.log, folders: d.folders, workspace: d.workspace, config: get,
+		log: d.log, folders: d.folders, workspace: d.workspace,
 		library: d.openLibrary(), later: d.mcp.hub.Later, closing: make(chan struct{}),
 	}
 	d.host = host.New(host.Options{

@@ -48,8 +48,8 @@ func (m *mcpServers) start() {
 
 func (m *mcpServers) wanted() map[string]config.MCP { return m.config().MCPServers }
 
-// changed reports whether the settings name different servers than at the last call of start.
-func (m *mcpServers) changed() bool { return !m.definitions.Applied(m.wanted()) }
+// changed reports whether settings name different servers than those at the last call of start.
+func (m *mcpServers) changed(c *config.Config) bool { return !m.definitions.Applied(c.MCPServers) }
 
 func (m *mcpServers) configure(defs map[string]config.MCP) {
 	var configs []mcp.Config

@@ -198,7 +198,7 @@ func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Ste
 	}
 	set := p.d.settings.refresh()
 	if turn.Begins && p.depth == 0 {
-		p.d.settings.askTrust(ctx, set, p.d.policy, p.info.ID)
+		set = p.d.settings.askTrust(ctx, set, p.d.policy, p.info.ID)
 	}
 	p.d.providers.catalog.follow(set.Config())
 	c := withOptions(p.info.Config(), turn.Options)
@@ -206,7 +206,7 @@ func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Ste
 	var step agent.Step
 	err := p.agree(ctx, turn.TurnID, &c)
 	if err == nil {
-		step, err = p.step(ctx, &c)
+		step, err = p.step(ctx, &c, set.Config())
 	} else {
 		p.letServers()
 	}
@@ -220,17 +220,19 @@ func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Ste
 	return step, err
 }
 
-func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, error) {
+// step creates the step for a session's settings. shared contains the settings without those of the
+// session.
+func (p *sessionParts) step(ctx context.Context, c, shared *config.Config) (agent.Step, error) {
 	if p.depth > 0 {
 		// The user has already seen the problems of the parent's settings.
 		p.d.configurePolicy(p.info.ID, p.caller, c)
 		return p.stepWith(ctx, c)
 	}
 	// Servers that are held back start later, after the model request.
-	if p.d.mcp.changed() && (!p.holding() || !p.d.mcp.due.Load()) {
+	if p.d.mcp.changed(shared) && (!p.holding() || !p.d.mcp.due.Load()) {
 		p.d.mcp.start()
 	}
-	p.d.cleanup.sweep()
+	p.d.cleanup.sweep(shared)
 	p.d.notices.once(p.info, p.d.configurePolicy(p.info.ID, "", c))
 	step, err := p.stepWith(ctx, c)
 	step.Models = p.beforeServers(step.Models)

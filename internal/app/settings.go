@@ -76,11 +76,12 @@ type trusting struct {
 
 // askTrust asks the user whether the claims of the workspace's own settings may take effect. It
 // asks once, and again if the claims change. A session that arrives while the question is open
-// waits for the answer. now contains the current settings.
+// waits for the answer. now contains the current settings. askTrust returns the settings after the
+// answer.
 func (s *settings) askTrust(ctx context.Context, now *config.Set, p *policy.Engine,
-	sessionID string) {
+	sessionID string) *config.Set {
 	if len(now.NeedsTrust()) == 0 || s.root == "" {
-		return
+		return now
 	}
 	t := &s.trusting
 	t.once.Do(func() { t.turn = make(chan struct{}, 1) })
@@ -88,15 +89,15 @@ func (s *settings) askTrust(ctx context.Context, now *config.Set, p *policy.Engi
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
 	case <-ctx.Done():
-		return
+		return now
 	}
-	set := s.live.Set()
+	set := s.refresh()
 	if len(set.NeedsTrust()) == 0 { // another session's user has answered
-		return
+		return set
 	}
 	c := claims{s.trust, set.Untrusted()}
 	if len(c.list) == 0 || c.digests() == t.asked {
-		return
+		return set
 	}
 	t.asked = c.digests()
 	trusted, err := p.AskTrust(ctx, c, policy.TrustSettings(sessionID, s.root, c.text()))
@@ -104,8 +105,9 @@ func (s *settings) askTrust(ctx context.Context, now *config.Set, p *policy.Engi
 		s.notices.send("warning", err.Error())
 	}
 	if trusted {
-		s.current()
+		return s.refresh()
 	}
+	return set
 }
 
 // claims contains the claims that a question about trust shows. The answer is stored for exactly

@@ -87,12 +87,9 @@ func New(opts Options) *Project {
 	return &Project{opts: opts, cache: map[string]cached{}}
 }
 
-// root returns the workspace root, or "" if there is none that may be read.
-func (p *Project) root() string {
-	if p.opts.Held != nil && p.opts.Held() {
-		return ""
-	}
-	return p.opts.Root
+// held reports whether base is a workspace root that must not be read now. It reads the disk.
+func (p *Project) held(base string) bool {
+	return base == p.opts.Root && p.opts.Held != nil && p.opts.Held()
 }
 
 // Instructions returns the instructions for a working directory: the user's own, then those of the
@@ -126,7 +123,7 @@ func (p *Project) Instructions(cwd string, rules Rules) (files []File, notices [
 // foldersTo returns the folders from the root to cwd, relative to the root. For a cwd outside of
 // the root, it returns only the root.
 func (p *Project) foldersTo(cwd string) []string {
-	if p.root() == "" {
+	if p.opts.Root == "" {
 		return nil
 	}
 	dirs := []string{"."}
@@ -183,7 +180,7 @@ func (p *Project) Agents() (files []File, notices []string) { return p.folderFil
 // project's folder with this name.
 func (p *Project) folderFiles(name string) (files []File, notices []string) {
 	for _, place := range []struct{ base, dir string }{{p.opts.UserDir, name},
-		{p.root(), path.Join(folder, name)}} {
+		{p.opts.Root, path.Join(folder, name)}} {
 		if place.base == "" {
 			continue
 		}
@@ -194,7 +191,7 @@ func (p *Project) folderFiles(name string) (files []File, notices []string) {
 }
 
 func (p *Project) markdown(base, dir string) (files []File, notices []string) {
-	if missing(base, dir) {
+	if missing(base, dir) || p.held(base) {
 		return nil, nil
 	}
 	root, err := os.OpenRoot(base)
@@ -243,7 +240,7 @@ func (p *Project) read(base, name string) (File, error) {
 	if base != p.opts.Root {
 		shown = filepath.Join(base, filepath.FromSlash(name))
 	}
-	if missing(base, name) {
+	if missing(base, name) || p.held(base) {
 		return File{}, os.ErrNotExist
 	}
 	root, err := os.OpenRoot(base)

@@ -120,7 +120,7 @@ func (w *Workspace) resolvePath(cwd, name string) (Ref, error) {
 	}
 	ref, err := w.refOf(at)
 	if err == nil && cwd != "" && ref.IsFile() {
-		ref = w.roots.SeenFrom(cwd, ref)
+		ref = at.Shown(ref)
 	}
 	return ref, err
 }

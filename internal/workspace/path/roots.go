@@ -28,8 +28,9 @@ type Root struct {
 	// Real is the absolute path with symbolic links resolved.
 	Real string
 
-	uri  string // the client's spelling, "" if the client gave no spelling
-	path string // path as the client spells it, cleaned
+	uri   string // the client's spelling, "" if the client gave no spelling
+	path  string // path as the client spells it, cleaned
+	found bool   // whether the links in path could be resolved
 }
 
 // RootAt returns a workspace folder for a path whose symbolic links are resolved.
@@ -64,6 +65,10 @@ func (r Ref) String() string {
 type Roots struct {
 	workingDir, home string
 
+	// realHome returns home with symbolic links resolved. It reads the disk only once, because the
+	// home folder of a running process does not move, and each use of a file needs it.
+	realHome func() string
+
 	mu      sync.Mutex
 	list    []Root
 	all     bool            // every wide folder may be a root
@@ -75,7 +80,12 @@ type Roots struct {
 // no such directory. home is the home folder. It replaces "~/" and is a root only if it is allowed.
 func NewRoots(workingDir, home string) *Roots {
 	return &Roots{workingDir: workingDir, home: home, allowed: map[string]bool{},
-		refused: map[string]bool{}}
+		refused: map[string]bool{}, realHome: sync.OnceValue(func() string {
+			if real, err := Canonical(home); err == nil {
+				return real
+			}
+			return home
+		})}
 }
 
 // Set replaces the workspace folders. It may be called at any time, ignores URIs that are not
@@ -100,7 +110,7 @@ func (r *Roots) Set(uris []string) {
 func (r Root) resolved() Root {
 	r.Real = r.path
 	if real, err := Canonical(r.path); err == nil {
-		r.Real = real
+		r.Real, r.found = real, true
 	}
 	return r
 }
@@ -137,31 +147,43 @@ func (r *Roots) split(cwd string) (roots, held []Root) {
 // used if there is no other, so that a session keeps its directory when the folder is allowed.
 func (r *Roots) Cwd(cwd string) (string, error) {
 	usable, held := r.split(cwd)
-	roots := slices.Concat(usable, held)
+	dir, err := startIn(slices.Concat(usable, held), cwd)
+	return dir.path, err
+}
+
+// startIn is Cwd for roots that were resolved a moment ago. The zero Root means that there is no
+// directory.
+func startIn(roots []Root, cwd string) (Root, error) {
 	if len(roots) == 0 {
-		return "", nil
+		return Root{}, nil
 	}
 	if cwd == "" {
-		return roots[0].path, nil
+		return roots[0], nil
 	}
 	if Scheme(cwd) == "file" {
 		p, err := FromURI(cwd)
 		if err != nil {
-			return "", err
+			return Root{}, err
 		}
 		cwd = p
 	}
 	if !filepath.IsAbs(cwd) {
-		return "", fmt.Errorf("using %q as working directory: it is not absolute", cwd)
+		return Root{}, fmt.Errorf("using %q as working directory: it is not absolute", cwd)
 	}
-	real, err := Canonical(filepath.Clean(cwd))
+	dir := filepath.Clean(cwd)
+	for _, root := range roots {
+		if root.path == dir && root.found {
+			return root, nil
+		}
+	}
+	real, err := Canonical(dir)
 	if err != nil {
-		return "", err
+		return Root{}, err
 	}
 	if _, _, ok := rootOf(roots, real); !ok {
-		return "", fmt.Errorf("using %s as working directory: %w", cwd, ErrOutside)
+		return Root{}, fmt.Errorf("using %s as working directory: %w", cwd, ErrOutside)
 	}
-	return filepath.Clean(cwd), nil
+	return Root{Real: real, path: dir}, nil
 }
 
 // Located is a path on disk, whose last elements need not exist. It contains the path's spelling,
@@ -171,6 +193,7 @@ type Located struct {
 	Roots      []Root
 
 	held []Root // see Undecided
+	dir  Root   // where relative paths start; zero if there is no such directory
 }
 
 // Locate finds a path. A relative path starts at cwd. The errors are written for the model.
@@ -180,16 +203,17 @@ func (r *Roots) Locate(cwd, path string) (Located, error) {
 	}
 	var at Located
 	at.Roots, at.held = r.split(cwd)
+	var wrong error
+	at.dir, wrong = startIn(slices.Concat(at.Roots, at.held), cwd)
 	if !filepath.IsAbs(path) {
-		dir, err := r.Cwd(cwd)
-		if err != nil {
-			return at, err
+		if wrong != nil {
+			return at, wrong
 		}
-		if dir == "" {
+		if at.dir.path == "" {
 			return at, fmt.Errorf("resolving %s: no folder is open, so only documents open in "+
 				"the editor can be used, by their full path", path)
 		}
-		path = filepath.Join(dir, path)
+		path = filepath.Join(at.dir.path, path)
 	}
 	at.Path = filepath.Clean(path)
 	if len(at.Path) > maxPath || strings.Count(filepath.ToSlash(at.Path), "/") > maxDepth {
@@ -234,17 +258,13 @@ func (r *Roots) Spelled(ref Ref) string {
 	return ref.Path
 }
 
-// SeenFrom returns ref with its name relative to cwd. The name does not change if cwd cannot be
-// used.
-func (r *Roots) SeenFrom(cwd string, ref Ref) Ref {
-	dir, err := r.Cwd(cwd)
-	if err != nil || dir == "" {
+// Shown returns the reference of a located path with its name relative to the cwd from which the
+// path was located. The name does not change if that cwd cannot be used.
+func (at Located) Shown(ref Ref) Ref {
+	if at.dir.path == "" {
 		return ref
 	}
-	if dir, err = Canonical(dir); err != nil {
-		return ref
-	}
-	if rel, ok := Within(dir, ref.Path); ok {
+	if rel, ok := Within(at.dir.Real, ref.Path); ok {
 		ref.shown = filepath.ToSlash(rel)
 	} else {
 		ref.shown = filepath.ToSlash(ref.Path)

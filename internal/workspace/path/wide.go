@@ -95,13 +95,7 @@ func (r *Roots) holds(folder string) bool {
 }
 
 // wide is Wide for the home folder of r.
-func (r *Roots) wide(folder string) string {
-	home := r.home
-	if real, err := Canonical(home); err == nil {
-		home = real
-	}
-	return Wide(folder, home)
-}
+func (r *Roots) wide(folder string) string { return Wide(folder, r.realHome()) }
 
 // heldBack returns the error for a path that is only in folders that are held back.
 func heldBack(what string, held []Root) error {
