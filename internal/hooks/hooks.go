@@ -1,5 +1,5 @@
-// Package hooks runs external commands at points of the engine's loop. A command reads JSON from
-// stdin and writes a decision as JSON to stdout, within a time limit.
+// Package hooks runs external commands at fixed points of a session and its turns. A command reads
+// JSON from stdin and may write a decision as JSON to stdout, within a time limit.
 //
 // A command that exits with code 2 denies the action, and its stderr is the reason. Any other
 // failure, including invalid output, is an error. The engine treats an error as a denial if the
@@ -28,7 +28,7 @@ import (
 const (
 	// DefaultTimeout limits the run time of a hook if its settings specify no limit.
 	DefaultTimeout = 30 * time.Second
-	// maxOutput is the maximum number of bytes that are read from a hook's output.
+	// maxOutput is the maximum size of a hook's output in bytes.
 	maxOutput = 256 << 10
 	// denyCode is the exit code with which a hook denies the action.
 	denyCode = 2
@@ -56,7 +56,7 @@ const (
 
 // Config is the configuration of one command.
 type Config struct {
-	Matcher string // glob of tool names, for tool points; "" matches all
+	Matcher string // glob of tool names, for tool and permission points; "" matches all
 	Command string
 	Args    []string
 	Env     []string // the command's complete environment, which contains no secrets
@@ -108,8 +108,8 @@ func Points() []string {
 	return out
 }
 
-// wrappers gives the hooks of each point their own type, because the engine calls a hook at every
-// point that its type implements.
+// wrappers maps each point to a function that wraps a command in a hook type for that point. The
+// engine calls a hook at every point that its type implements.
 var wrappers = map[string]func(*command) agent.Hook{
 	BeforeRun:   func(c *command) agent.Hook { return beforeRun{c} },
 	AfterRun:    func(c *command) agent.Hook { return afterRun{c} },
@@ -168,9 +168,10 @@ type Input struct {
 // Output is the output of a hook. All fields are optional.
 type Output struct {
 	Decision string          `json:"decision"` // "", allow, deny
-	Reason   string          `json:"reason"`   // reason of a denial or veto, for the model
+	Reason   string          `json:"reason"`   // reason for a denial
 	Args     json.RawMessage `json:"args"`     // for beforeTool, replaces the arguments
-	// Result is used as the result (beforeTool) or replaces the result (afterTool).
+	// For beforeTool, Result is used instead of calling the tool. For afterTool, it replaces the
+	// tool's result.
 	Result *string `json:"result"`
 	System *string `json:"system"` // for beforeModel, added to the system prompt
 	Stop   bool    `json:"stop"`   // for afterTool, the turn ends with this result

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// The types for the points. Each of them implements exactly one of the engine's hook interfaces.
+// The types for the points. Each of them implements the engine's interface for exactly one point.
 type (
 	beforeRun   struct{ *command }
 	afterRun    struct{ *command }

@@ -6,8 +6,8 @@ type answerKey struct{}
 
 // WithAnswer returns a context for a request that gets a response. HoldFor then holds back
 // notifications of the sessions that the request affects until the response is queued, so that the
-// client receives the response first. whenAnswered registers a function that is called when the
-// response is queued, and may be called several times. If whenAnswered is nil, HoldFor does
+// client receives the response first. whenAnswered may be called several times. It registers a
+// function that is called when the response is queued. If whenAnswered is nil, HoldFor does
 // nothing.
 func WithAnswer(ctx context.Context, whenAnswered func(func())) context.Context {
 	return context.WithValue(ctx, answerKey{}, whenAnswered)
@@ -15,8 +15,8 @@ func WithAnswer(ctx context.Context, whenAnswered func(func())) context.Context 
 
 type letGoKey struct{}
 
-// WithLetGo returns a context for a request. LetGo calls letGo to release the notifications that
-// the request holds back before its response is sent.
+// WithLetGo returns a context for a request. LetGo calls letGo, which releases the request's held
+// notifications before the response is sent.
 func WithLetGo(ctx context.Context, letGo func()) context.Context {
 	return context.WithValue(ctx, letGoKey{}, letGo)
 }

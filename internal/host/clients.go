@@ -9,7 +9,8 @@ import (
 )
 
 // Clients tracks the connections that use a host, and the subscribers and watchers to notify. Its
-// methods may be called from any goroutine and do not block.
+// methods may be called from any goroutine. Only Unsubscribe waits, for running calls of
+// subscribers.
 type Clients struct {
 	feeds *feedTable
 
@@ -55,11 +56,10 @@ func (c *Clients) Unsubscribe(s Subscriber) {
 // Subscribed reports whether there is a subscriber.
 func (c *Clients) Subscribed() bool { return len(*c.subscribers.Load()) > 0 }
 
-// Watch calls w for each event until stop is called.
+// Watch calls w for each event except ItemDelta, until stop is called.
 func (c *Clients) Watch(w Watcher) (stop func()) { return add(&c.lists, &c.watchers, w) }
 
-// WatchProposals calls w each time a proposal changes, after the subscribers, until stop is called.
-// w must not block.
+// WatchProposals calls w each time a proposal changes, until stop is called. w must not block.
 func (c *Clients) WatchProposals(w func(workspace.ProposalEvent)) (stop func()) {
 	return add(&c.lists, &c.proposals, w)
 }

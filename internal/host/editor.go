@@ -19,10 +19,10 @@ type Editor interface {
 	// Save saves documents and returns the URIs of those that could not be saved. offered is false
 	// if the editor does not save on request.
 	Save(ctx context.Context, uris []string) (failed []string, offered bool, err error)
-	// Open updates the editor's document for a file. When Open returns, the daemon has read the
-	// document. Open does nothing if the editor does not support this. A non-nil error means that
-	// the client refused access to the file. In that case, the file must not be read from disk
-	// either.
+	// Open asks the editor to send its current text of a file and waits until the daemon has read
+	// it. Open also returns nil if the editor does not support this or does not answer. A non-nil
+	// error means that the client refused access to the file. In that case, the file must not be
+	// read from disk either.
 	Open(ctx context.Context, uri string) error
 	// Query asks the editor's language servers and returns the result of agent/editor/query. The
 	// error is ErrUnsupported if the editor cannot answer the query.

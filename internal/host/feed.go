@@ -9,9 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// feed orders the notifications of one session. Every notification passes through put, so all
-// subscribers see the same order. A notification gets its number when the subscribers are called.
-// No method blocks.
+// feed orders the notifications of one session. Every notification except those of a replay passes
+// through put, so all subscribers see the same order. A notification gets its number when the
+// subscribers are called.
 type feed struct {
 	host  *Host
 	id    string
@@ -75,7 +75,8 @@ func (f *feed) barrier() {
 	defer f.mu.Unlock()
 }
 
-// put calls its argument while mu is held, either immediately or once the feed is no longer held.
+// put calls do while it holds mu, either immediately or, while notifications are held back, in
+// release.
 func (f *feed) put(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -209,8 +210,8 @@ func (f *feed) delta(d agent.ItemDelta) {
 	}
 }
 
-// changed reports the complete state of the session. The new state replaces a state that has not
-// been sent yet.
+// changed reports the complete state of the session. If there is only one subscriber, the new state
+// replaces a state that has not been sent yet.
 func (f *feed) changed(e agent.StateChanged) {
 	subscribers := *f.host.clients.subscribers.Load()
 	if len(subscribers) == 1 && subscribers[0].Replace(f.id, f.last, e.State) {
@@ -260,9 +261,9 @@ func (h *Host) CloseQuestion(sessionID, requestID string) {
 }
 
 // replay sends past events to one subscriber. It sends the completed items whose numbers are
-// greater than the given one, then the open items with their text so far, and then the pending
-// proposals. It returns the last number used. The caller must have held the feed (HoldFor), so that
-// no new events come in between.
+// greater than since, then the open items with their text so far, and then the given proposals. It
+// returns the last number used. The caller must have held the feed (HoldFor), so that no new events
+// come in between.
 func (f *feed) replay(
 	to Subscriber,
 	items []session.Item,
@@ -273,7 +274,7 @@ func (f *feed) replay(
 	defer f.mu.Unlock()
 	last := int64(f.store.Entry().LastSeq)
 	again := func(seq int64, event any) {
-		// There was no subscriber, or another daemon wrote the item, so it has no number.
+		// The event has no number if there was no subscriber or if another daemon wrote the item.
 		if seq == 0 {
 			seq = last
 		}

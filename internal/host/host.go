@@ -14,10 +14,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// closeGrace limits how long closing an unloaded session may take. An abort completes within 2 s.
+// closeGrace limits how long a session that is being unloaded may take to end its work. An abort
+// completes within 2 s.
 const closeGrace = 3 * time.Second
 
-// ErrClosing is the error for requests about a session after Close.
+// ErrClosing is the error for a session that has to be loaded or created after Close.
 var ErrClosing = errors.New("agent-lsp is shutting down")
 
 // Options configure a host. Workspace, Library, Settings and Prepare are required.
@@ -26,14 +27,14 @@ type Options struct {
 	Library   *session.Library
 	Settings  Settings
 	Questions *Questions // questions for the user; may be nil
-	// Prepare returns the engine's options for a session that is created or loaded: Environment,
-	// Approver, Spill, QueueLimit, Locks, Bug. The host then sets ID, Cwd, Sink, Store and
-	// Restored. It keeps Restored.ResultFor and Restored.Activated.
+	// Prepare returns the engine's options for a session that is created or loaded, such as
+	// Environment and Approver. The host then sets ID, Cwd, Sink, Store and Restored. It keeps
+	// Restored.ResultFor and Restored.Activated.
 	Prepare func(ctx context.Context, s SessionInfo) (agent.Options, error)
 	// Configured is called when a session's configuration may have changed. It may be nil.
 	Configured func(sessionID string)
-	// Closed is called when a session has been unloaded. If deleted is true, the session's jobs
-	// must also end. Closed may be nil.
+	// Closed is called after a session has been released, deleted or closed with the host, but not
+	// when it is reloaded. If deleted is true, the session's jobs must also end. Closed may be nil.
 	Closed func(sessionID string, deleted bool)
 }
 
@@ -74,9 +75,9 @@ type Host struct {
 	mu      sync.Mutex
 	closed  bool
 	byID    map[string]*Session
-	loading map[string]chan struct{} // closed when loading has finished
+	loading map[string]chan struct{} // closed when loading or unloading has finished
 
-	refresh sync.Mutex // serializes reloads
+	refresh sync.Mutex // serializes Fresh
 }
 
 var _ agent.Sink = (*Host)(nil)
@@ -115,8 +116,8 @@ type Subscriber interface {
 	Replace(sessionID string, seq int64, s agent.State) bool
 }
 
-// Watcher receives each event when it is delivered, even without a subscriber. It must not block
-// and must not call a session.
+// Watcher receives each event except ItemDelta when it is delivered, even without a subscriber. It
+// must not block and must not call a session.
 type Watcher func(sessionID string, e agent.Event)
 
 // Notification is one event of a session.

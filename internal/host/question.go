@@ -11,7 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// ErrUnsupported reports that no client can ask the user questions.
+// ErrUnsupported reports that no client can ask the user questions, or that the editor does not
+// support a request.
 var ErrUnsupported = errors.New("the editor does not support this")
 
 // Question is a question from a tool, an MCP server or the daemon to the user.
@@ -89,7 +90,7 @@ type Open struct {
 	end  context.CancelFunc
 	mu   sync.Mutex
 	done bool // the question has been answered
-	// Only the field for the kind of question contains the answer.
+	// reply is the answer to Permission, and answer is the answer to Question.
 	reply  policy.Reply
 	answer Answer
 	err    error
@@ -180,7 +181,7 @@ func (q *Questions) askLocked(r *round, a Asker) {
 	}()
 }
 
-// put asks all clients and waits until each question is answered or its context ends.
+// put asks all clients and waits until their Ask calls have returned.
 func (q *Questions) put(questions ...*Open) {
 	r := &round{questions: questions, over: make(chan struct{})}
 	q.mu.Lock()
@@ -229,8 +230,9 @@ func (q *Questions) sharedBy(r *round) bool {
 }
 
 // Put asks a question. If there is no usable answer, the result is Declined. The error is
-// ErrUnsupported if no client can ask, ctx's cause if ctx ended first, or the client's error. Put
-// and Ask block, so they must not be called from a subscriber or while a lock is held.
+// ErrUnsupported if no client can ask, ctx's cause if ctx ended first, the client's error, or
+// another error if the clients disconnected before an answer. Put and Ask block, so they must not
+// be called from a subscriber or while a lock is held.
 func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) {
 	o := newOpen(ctx, question.SessionID)
 	o.Question = &question
@@ -249,11 +251,11 @@ func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) 
 	return o.answer, nil
 }
 
-// errLeft is the error for a question whose client has disconnected.
+// errLeft is the error for a question whose clients disconnected before an answer.
 var errLeft = errors.New("the client disconnected before it answered")
 
-// Separately implements policy.Separate. It returns true if every client shows each permission
-// separately.
+// Separately implements policy.Separate. It returns true if there are clients and each of them
+// shows every permission separately.
 func (q *Questions) Separately() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -116,8 +116,8 @@ func (s *Session) Settled() <-chan struct{} { return s.feed.settled() }
 
 // Replay sends past events to one subscriber: the completed items with numbers greater than the
 // given one, the open items with their text so far, and the pending proposals. The caller passes
-// the proposals. It returns the last number used. The caller must have held back the notifications
-// (Host.HoldFor).
+// the pending proposals. Replay returns the last number used. The caller must have held back the
+// notifications (Host.HoldFor).
 func (s *Session) Replay(
 	to Subscriber,
 	items []session.Item,
@@ -134,8 +134,8 @@ func (s *Session) Busy() bool {
 	return st.Status == agent.SessionRunning || st.TurnID != ""
 }
 
-// coming is a session whose engine may not exist yet. Methods may be called from any goroutine and
-// wait until the engine exists.
+// coming is a session whose engine may not exist yet. Functions that are passed to tell before the
+// engine exists run when it has been made. Its methods may be called from any goroutine.
 type coming struct {
 	mu     sync.Mutex
 	engine *agent.Session

@@ -33,7 +33,7 @@ func (h *Host) All() []*Session {
 }
 
 // Get returns a session and loads it if necessary. The error is session.ErrUnknown if there is no
-// such session, and ErrClosing after Close.
+// such session, and ErrClosing if the host is closed and the session is not loaded.
 func (h *Host) Get(ctx context.Context, id string) (*Session, error) {
 	for {
 		h.mu.Lock()
@@ -75,7 +75,7 @@ func (h *Host) Writable(ctx context.Context, id string) (*Session, error) {
 }
 
 // Fresh returns a session as it is stored. It reloads the session if another daemon has written it
-// since it was loaded.
+// since it was loaded and it is not busy.
 func (h *Host) Fresh(ctx context.Context, id string) (*Session, error) {
 	h.refresh.Lock()
 	defer h.refresh.Unlock()
@@ -99,8 +99,8 @@ func (h *Host) load(ctx context.Context, id string) (s *Session, err error) {
 	}
 	cwd, outside := h.opts.Workspace.Cwd(loaded.Entry.Cwd)
 	if outside != nil {
-		// The session was created in another folder. From now on, relative paths are relative to
-		// this workspace.
+		// The session was created in another folder. From now on, relative paths refer to this
+		// workspace.
 		if cwd, err = h.opts.Workspace.Cwd(""); err != nil {
 			return nil, err
 		}
@@ -128,8 +128,8 @@ func (h *Host) load(ctx context.Context, id string) (s *Session, err error) {
 	return s, nil
 }
 
-// admit adds a new session to the list. If the host was closed in the meantime, admit closes the
-// session, because no other code would close it.
+// admit adds a session to the loaded sessions. If the host was closed in the meantime, admit closes
+// the session, because no other code would close it.
 func (h *Host) admit(ctx context.Context, s *Session) error {
 	h.mu.Lock()
 	closed := h.closed
@@ -268,9 +268,10 @@ func restored(prepared agent.Restored, loaded *session.Loaded, e session.Entry) 
 	return r
 }
 
-// Reload builds a session again after its history was branched. The session must not be busy.
-// Closing the old session continues even if ctx ends. If the session cannot be built, it is loaded
-// again when it is next requested. Its notifications are held back as in HoldFor.
+// Reload unloads a session and loads it again from its store, for example after its history was
+// branched. The session must not be busy. Reload continues even if ctx ends. If the session cannot
+// be built, it is loaded again when it is next requested. Its notifications are held back as in
+// HoldFor.
 func (h *Host) Reload(ctx context.Context, old *Session) (*Session, error) {
 	h.mu.Lock()
 	back := h.takeLocked(old)
@@ -410,8 +411,8 @@ func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// CloseStores closes the sessions' stores with their last numbers. All subscribers must have
-// unsubscribed.
+// CloseStores stores the sessions' last notification numbers and closes their stores. All
+// subscribers must have unsubscribed.
 func (h *Host) CloseStores() error {
 	var errs []error
 	for _, s := range h.All() {

@@ -53,8 +53,8 @@ func Without(body []byte, drop func(message []byte) bool) []byte {
 	return out
 }
 
-// IDFrom parses the ID of a message. If the ID is neither a number nor a string, IDFrom returns the
-// zero ID.
+// IDFrom parses the ID of a message. If the ID is neither an integer nor a string, IDFrom returns
+// the zero ID.
 func IDFrom(raw []byte) jsonrpc2.ID {
 	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 		return jsonrpc2.NewNumberID(n)

@@ -45,7 +45,8 @@ func (s *Stream) readMessageLine() ([]byte, error) {
 	}
 }
 
-// leadingID finds a request's ID if it comes before the params, which is the usual order.
+// leadingID finds a message's ID if the ID comes first or directly after "jsonrpc", which is the
+// usual order.
 var leadingID = lazyregexp.New(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?` +
 	`"id"\s*:\s*(?:(\d{1,15})|"([^"\\]*)")\s*,`)
 

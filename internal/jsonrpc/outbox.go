@@ -21,10 +21,11 @@ const (
 	// maxOutputDelta limits the queued text of one tool's live output. When the limit is exceeded,
 	// the beginning is dropped, because the item's result contains the part that matters.
 	maxOutputDelta = 256 << 10
-	// maxLine limits the text of one delta in line framing. Line readers of clients often have a
-	// limit (10 MiB is common), and escaping may lengthen the text sixfold.
+	// maxLine limits the text of merged deltas in line framing. Line readers of clients often have
+	// a limit (10 MiB is common), and escaping may lengthen the text sixfold.
 	maxLine = 1 << 20
-	// maxBatch limits the size of one write, so that the deltas that follow can still merge.
+	// maxBatch limits the size of one write of several frames, so that later deltas can still
+	// merge.
 	maxBatch = 256 << 10
 )
 
@@ -52,8 +53,9 @@ type Outbox struct {
 	waiting int // number of queued bytes
 	err     error
 	closing bool
-	// tails maps sessions to the frames that may still change. An entry is valid until another
-	// frame of the session is queued or the writer takes the frame.
+	// tails maps sessions to their queued frames that may still change: a state, or one delta of
+	// each key. A frame leaves tails when the writer takes it, or when another notification of the
+	// session is queued. A delta does not replace deltas of other keys.
 	tails map[string]*tail
 
 	wake chan struct{}
@@ -88,11 +90,12 @@ type tail struct {
 // DeltaKey identifies deltas that may merge.
 type DeltaKey struct{ ItemID, Kind string }
 
-// NewOutbox starts a writer on w.
+// NewOutbox returns an outbox that writes frames with headers to w.
 func NewOutbox(w io.Writer) *Outbox { return start(&Outbox{w: w, ending: deltaEnd}) }
 
-// NewLineOutbox starts a writer on w that ends each frame with a newline. Bodies must not contain a
-// newline. deltaEnd is written after the text of each delta and starts with the closing quote.
+// NewLineOutbox returns an outbox that writes to w and ends each frame with a newline. Bodies must
+// not contain a newline. deltaEnd is written after the text of each delta and starts with the
+// closing quote.
 func NewLineOutbox(w io.Writer, deltaEnd string) *Outbox {
 	return start(&Outbox{w: w, lines: true, ending: deltaEnd})
 }
@@ -176,8 +179,8 @@ func (o *Outbox) ReplaceState(session string, encode func() []byte) bool {
 }
 
 // Merge adds text to the queued delta of key and reports whether it did. If the queue is full,
-// Merge returns false. The caller then queues a separate notification, which is dropped, so that
-// the client detects the gap.
+// Merge returns false, except for live output, whose length is limited. The caller then queues a
+// separate notification, which is dropped, so that the client detects the gap.
 func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -297,7 +300,7 @@ func (o *Outbox) Close() {
 // failed or the client does not read. The writer may still be blocked in Write.
 func (o *Outbox) Lost() <-chan struct{} { return o.lost }
 
-// Done returns a channel that is closed when the writer has ended, after Close or a write error.
+// Done returns a channel that is closed when the writer has ended, after Close or an error.
 func (o *Outbox) Done() <-chan struct{} { return o.done }
 
 func (o *Outbox) write(wake <-chan struct{}) {

@@ -19,7 +19,7 @@ const MaxFrame = 64 << 20
 
 const (
 	maxHeaderLine = 8 << 10 // a line that is longer is not a header
-	maxSkip       = 4 << 30 // a larger Content-Length is invalid, so the frame is not skipped
+	maxSkip       = 4 << 30 // a larger Content-Length is treated as invalid
 	keepBuffer    = 1 << 20 // a larger read buffer is released after its frame
 	readerSize    = 32 << 10
 )
@@ -218,8 +218,8 @@ func (s *Stream) readBody() ([]byte, error) {
 	return s.fill(int(length))
 }
 
-// fill reads length bytes. It allocates memory only as the data arrives, because the header may
-// claim any length.
+// fill reads length bytes. Above keepBuffer, it allocates memory only as the data arrives, because
+// the header may be wrong.
 func (s *Stream) fill(length int) ([]byte, error) {
 	if cap(s.body) > keepBuffer {
 		s.body = nil
@@ -348,8 +348,7 @@ func (s *Stream) resync() (int64, error) {
 }
 
 // seek reads past the next occurrence of field. field must be in lower case. Its first letter must
-// not occur in field again at a position where a partial match could fail (like the "c" of
-// "content").
+// not occur in it again.
 func (s *Stream) seek(field []byte) error {
 	matched := 0
 	for matched < len(field) {

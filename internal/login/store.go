@@ -37,7 +37,7 @@ type Store struct {
 
 	mu   sync.Mutex
 	seen fs.FileInfo       // state of the index when the keys were read
-	keys map[string]string // keys by provider; valid while the index has the state seen
+	keys map[string]string // keys by provider; valid until the index differs from seen
 }
 
 // entry describes where a provider's key is stored. The index maps names to entries.
@@ -55,8 +55,8 @@ func Open(dir string, env func(string) string) *Store {
 	return s
 }
 
-// Set stores a key and returns where it is stored. If the keyring returns an error, Set's error
-// names an alternative.
+// Set stores a key and returns where it is stored. If there is no keyring, Set stores the key in
+// the file. If the keyring returns another error, Set's error names an alternative.
 func (s *Store) Set(name, key string) (where string, err error) {
 	e := entry{Key: key}
 	if s.keyring != nil {
@@ -92,8 +92,8 @@ func (s *Store) Delete(name string) (found bool, err error) {
 	return found, err
 }
 
-// Get returns the key of a provider, or "". It queries the keyring only if the index has changed
-// since the last query.
+// Get returns the key of a provider, or "". It reads a key again only if the index has changed
+// since the last read.
 func (s *Store) Get(name string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,8 @@ func (s *Store) Get(name string) (string, error) {
 	return key, err
 }
 
-// Where returns where the key of a provider is stored, or "" if no key is stored.
+// Where returns where the key of a provider is stored, or "" if no key is stored or the index
+// cannot be read.
 func (s *Store) Where(name string) string {
 	index, err := s.index()
 	e, found := index[name]

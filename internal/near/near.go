@@ -5,7 +5,8 @@ import "strings"
 
 // Of returns the word that the misspelled word probably means, or "" if no word is similar. If
 // exactly one word begins with the misspelled word, Of returns that word. Otherwise, it returns the
-// word that differs least, if at most a third of its letters differ. It ignores case.
+// word that differs least, if at most a third of the misspelled word's letters have to change. It
+// ignores case.
 func Of(misspelled string, words []string) string {
 	low := strings.ToLower(misspelled)
 	begins, count := "", 0

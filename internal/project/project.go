@@ -3,8 +3,9 @@
 // files of these kinds.
 //
 // Each call checks the files' size and time, so that a change takes effect with the next prompt.
-// The package does not watch or poll files. It never reads a file outside of the root, even through
-// a link. A file that cannot be read causes a notice and not an error. Start at Project.
+// The package does not watch or poll files. It never reads a repository's file from outside of the
+// root, even through a link. A file that cannot be read causes a notice and not an error. Start at
+// Project.
 package project
 
 import (
