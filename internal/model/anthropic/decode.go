@@ -148,7 +148,8 @@ func (d *decoder) begin(index int, raw jsontext.Value) error {
 	return nil
 }
 
-// grow applies a delta to a block. Citations are dropped, because the text contains what they cite.
+// grow applies a delta to a block. Citations are dropped, because the text is complete without
+// them.
 func (d *decoder) grow(index int, w *delta) {
 	i := slices.IndexFunc(d.blocks, func(b *block) bool { return b.index == index })
 	if i < 0 {

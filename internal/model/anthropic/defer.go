@@ -40,7 +40,7 @@ func (c *call) searchResult(m *message.Message) []byte {
 	return append(b, "]}"...)
 }
 
-// split divides the tools into those sent before the conversation and those that a search loaded.
+// split divides the tools into those in the cached prefix and those that a search loaded.
 func (c *call) split() (front, loaded []agent.ToolSpec) {
 	for _, t := range c.Req.Tools {
 		if c.loaded.Has(t.Name) {

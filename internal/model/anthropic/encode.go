@@ -8,8 +8,9 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// mark marks the end of a prefix that the service should cache. A request may contain four marks:
-// one after the tools, one after the system prompt, and two in the conversation (see messages.go).
+// mark marks the end of a prefix that the service should cache. A request contains up to four
+// marks: one after the tools, one after the system prompt, and two in the conversation (see
+// messages.go).
 const mark = `,"cache_control":{"type":"ephemeral"}`
 
 // encode writes the body of a request. The encoding of each message is cached for later requests.
@@ -33,10 +34,11 @@ func (c *call) encode() ([]byte, error) {
 	return append(c.messages(c.system(b)), '}'), nil
 }
 
-// beforeThinking is the maximum length of a reply, in tokens, for models without thinking.
+// beforeThinking is the maximum length of a reply, in tokens, for Claude models before version 3.7,
+// which do not support thinking.
 const beforeThinking = 4096
 
-// head appends the fields before the prompt: the limit, thinking and sampling.
+// head appends the fields before the prompt: the output limit, stream, thinking and sampling.
 func (c *call) head(b []byte) []byte {
 	level := c.Req.Thinking.Level
 	derived := modelhttp.DerivedOutput
@@ -103,7 +105,8 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 	return modelhttp.AppendFloat(b, "top_k", float64(s.TopK))
 }
 
-// system appends the system prompt and puts a cache mark after its stable part.
+// system appends the system prompt. It puts a cache mark after the last block that has Cache set
+// or, if there is none, after the whole prompt.
 func (c *call) system(b []byte) []byte {
 	last := -1
 	var blocks []agent.SystemBlock

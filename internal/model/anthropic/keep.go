@@ -13,9 +13,9 @@ import (
 // unknown kind. Other adapters ignore kept, and this adapter ignores all other forms.
 type kept struct {
 	Block json.RawMessage `json:"anthropic"`
-	// Sum is a checksum that shows whether a thinking block was changed. If a store removes a
-	// secret from the thinking, the block no longer matches its signature and the API would refuse
-	// the request.
+	// Sum is a checksum that shows whether a thinking block was changed. If the session's store
+	// removes a secret from the thinking, the block no longer matches its signature and the API
+	// would refuse the request.
 	Sum string `json:"sum,omitempty"`
 }
 

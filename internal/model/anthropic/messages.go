@@ -11,7 +11,7 @@ import (
 
 // continueText is a user message that is inserted where the API requires a user message but the
 // history lacks one. It is inserted before a reply that begins the history, between two replies,
-// and after the last reply.
+// and after a reply that ends the history.
 const continueText = `{"type":"text","text":"Continue."}`
 
 // entry is one message of the request. It contains the blocks of one or more messages of the
@@ -24,10 +24,10 @@ type entry struct {
 	to      int
 }
 
-// messages appends the history. Two user messages end with a mark: the last one, and the one that
-// ended the previous request of this conversation. The service looks for a cached prefix at most 20
-// blocks before a mark. With the second mark, it finds the prefix no matter how much was added
-// since.
+// messages appends the history. The last two user messages end with a mark. Usually, the first of
+// them ended the previous request of this conversation. The service looks for a cached prefix at
+// most 20 blocks before a mark. With the second mark, it finds the prefix no matter how much was
+// added since.
 func (c *call) messages(b []byte) []byte {
 	marked := map[int]bool{}
 	for i := len(c.entries) - 1; i >= 0 && len(marked) < 2; i-- {
@@ -112,7 +112,8 @@ func (c *call) tellSaid() {
 	c.said = nil
 }
 
-// add adds a message from the history, or continueText if m is nil.
+// add adds the blocks of a message from the history. If m is nil, the blocks belong to the user,
+// but to no message.
 func (c *call) add(m *message.Message, blocks []byte) {
 	if len(blocks) == 0 {
 		return

@@ -75,7 +75,8 @@ type thinks struct {
 func (t thinks) on() bool { return t.adaptive || t.budget > 0 }
 
 // thinking decides how the request configures thinking. Models from version 4.6 on decide
-// themselves how much they think. Earlier models get a budget.
+// themselves how much they think. Models from version 3.7 to 4.5 get a budget, and earlier ones do
+// not think.
 func (c *call) thinking(limit int) thinks {
 	g, known := generationOf(c.Model)
 	unnamed := known && g == generation{} // "claude-mythos-preview"
@@ -128,7 +129,7 @@ func (c *call) budget(limit int) int {
 	return min(max(c.ThinkingBudget(), minBudget), limit-minBudget)
 }
 
-// begunWithout reports whether the running turn has a reply that does not begin with thinking of
+// begunWithout reports whether the first reply of the running turn does not begin with thinking of
 // this model. The API refuses such a turn if thinking has a budget.
 func (c *call) begunWithout() bool {
 	begin := 0

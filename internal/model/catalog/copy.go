@@ -14,7 +14,7 @@ import (
 // older versions cannot read.
 const copyFormat = 1
 
-// Copy is a copy of the catalog that is newer than the one in the binary. It is immutable.
+// Copy is a copy of the catalog that a catwalk service returned. It is immutable.
 type Copy struct {
 	Fetched time.Time
 	ETag    string // ETag of the service's response

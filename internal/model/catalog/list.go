@@ -230,8 +230,8 @@ func rowOf(m *catwalk.Model) string {
 	return strings.Join(col[:], "\t")
 }
 
-// levelsOf returns the thinking levels, named as in the settings. A model that thinks but has no
-// levels of its own accepts a budget.
+// levelsOf returns the thinking levels, named as in the settings. A model that thinks but lists no
+// levels accepts a budget, which agent-lsp derives from a level.
 func levelsOf(m *catwalk.Model) []string {
 	if !m.CanReason {
 		return nil

@@ -9,11 +9,11 @@ import (
 )
 
 // continueText is a user part that is inserted where the API requires one but the history lacks it.
-// It is inserted before a reply that begins the history, between two replies, and after the last
-// reply.
+// It is inserted before a reply that begins the history, between two replies, and after a reply
+// that ends the history.
 const continueText = `{"text":"Continue."}`
 
-// contents appends the history as contents whose roles alternate between user and model.
+// contents appends the history as contents. The content of a reply always follows user content.
 func (c *call) contents(b []byte, see bool) ([]byte, error) {
 	key := fmt.Sprintf("gemini/%s/%t", c.Model, see)
 	encode := func(m *message.Message) ([]byte, error) { return c.parts(m, see), nil }
@@ -34,7 +34,8 @@ func (c *call) contents(b []byte, see bool) ([]byte, error) {
 	return append(w.b, "]}]"...), nil
 }
 
-// contentWriter writes contents. Consecutive messages of the same role form one content.
+// contentWriter writes contents. Consecutive messages of the same role form one content, except
+// that tool results and user messages are separate.
 type contentWriter struct {
 	c       *call
 	b       []byte
@@ -112,8 +113,8 @@ func appendInline(b []byte, p *message.Block) []byte {
 	return append(modelhttp.AppendField(b, "data", data), "}}"...)
 }
 
-// result encodes a tool result. For models from version 3 on, images are part of the result. For
-// earlier models, the images follow the result.
+// result encodes a tool result. For models from version 3 on, images and PDFs are part of the
+// result. For earlier models, they follow the result.
 func (c *call) result(m *message.Message, see bool) []byte {
 	var text string
 	var media []byte

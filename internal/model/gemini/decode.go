@@ -52,7 +52,7 @@ type functionCall struct {
 type decoder struct {
 	c       *call
 	blocks  modelhttp.Blocks
-	sealed  bool // whether the last block has a signature; nothing may be added to such a block
+	sealed  bool // whether the last block is a call or has a signature, so it takes no more text
 	calls   int
 	usage   *message.Usage
 	finish  string
@@ -233,8 +233,8 @@ func (d *decoder) blocked(what, reason, words string) error {
 	}
 }
 
-// broken returns the error for a reply whose tool calls the service could not parse. Repeating the
-// request may succeed.
+// broken returns the error for a malformed reply, such as one with a tool call that the service
+// could not parse. Repeating the request may succeed.
 func (d *decoder) broken() error {
 	text := d.c.Model + " ended with a tool call that cannot be read (" + d.finish + ")"
 	if words := strings.TrimSpace(d.message); words != "" {

@@ -12,8 +12,9 @@ type kept struct {
 	Signature string `json:"geminiSignature"`
 }
 
-// dummySignature replaces the signature of a call that another model made. Google documents this
-// value for this purpose. Models from version 3 on refuse a call without a signature.
+// dummySignature replaces a missing signature, for example of a call that another model made.
+// Google documents this value for this purpose. Models from version 3 on refuse a call without a
+// signature.
 const dummySignature = "skip_thought_signature_validator"
 
 // keep stores the signature of a part with its block.

@@ -55,7 +55,7 @@ func (m *Model) info(id string) agent.ModelInfo {
 }
 
 // thinking appends the setting for the amount of thinking. This is a level for models from version
-// 3 on, a number of tokens for version 2.5, and nothing for earlier versions.
+// 3 on or without a version, a number of tokens for version 2.5, and nothing for earlier versions.
 func (c *call) thinking(b []byte) []byte {
 	level := c.Req.Thinking.Level
 	if level == "" {
@@ -82,8 +82,9 @@ func (c *call) thinking(b []byte) []byte {
 func pro(model string) bool { return strings.Contains(model, "-pro") }
 
 // level returns the API's name for a level. If the model does not support the level, level returns
-// another one and adds a notice. Models from version 3 on cannot switch thinking off. Pro models do
-// not support minimal, and version 3.0 Pro also does not support medium.
+// another one and adds a notice. Models from version 3 on cannot switch thinking off. No model
+// supports xhigh. Pro models do not support minimal, and version 3.0 Pro also does not support
+// medium.
 func (c *call) level(level string, g generation) string {
 	used := level
 	switch {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Answer is a usable answer, which is neither an error nor an HTML page. Either Whole or Events is
-// set.
+// Answer is a usable answer, which has neither an error status nor an HTML page. Either Whole or
+// Events is set.
 type Answer struct {
 	Response *http.Response // its body must not be read
 	Whole    []byte         // a JSON document

@@ -5,8 +5,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Blocks collects the text blocks of a reply in the order of their arrival and reports each piece.
-// A change of kind starts a new block.
+// Blocks collects the text, reasoning and refusals of a reply in the order of their arrival and
+// reports each piece. A change of kind starts a new block.
 type Blocks struct {
 	on    func(agent.Delta)
 	meter *Meter
@@ -70,7 +70,7 @@ func (b *Blocks) tell(t message.BlockType, s string) {
 	b.on(agent.Delta{Kind: kind, Text: s})
 }
 
-// Continue moves the unfinished rune in j to the beginning of the last block's next piece.
+// Continue moves the unfinished rune in j to the beginning of the next piece of a block of type t.
 func (b *Blocks) Continue(t message.BlockType, j *Joiner) {
 	if len(j.rest) > 0 || j.high != 0 {
 		b.Open(t)

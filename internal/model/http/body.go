@@ -29,8 +29,8 @@ const leastKept = 512
 // BodyBuilder collects long encodings while a body is written, so that they need not be copied.
 type BodyBuilder struct{ kept []kept }
 
-// Put appends to b an encoding that outlives the request. It writes the first byte to b, so that
-// code that checks whether b has grown works as usual.
+// Put appends to b an encoding that outlives the request. It writes only the first byte of a long
+// encoding to b, so that code that checks whether b has grown works as usual.
 func (c *BodyBuilder) Put(b, encoding []byte) []byte {
 	if len(encoding) < leastKept {
 		return append(b, encoding...)

@@ -64,7 +64,7 @@ func ImageURL(b *message.Block) string {
 // bytesPerToken is the approximate number of bytes in a token of text.
 const bytesPerToken = 4
 
-// InputTokens estimates the request's size in tokens.
+// InputTokens estimates the number of tokens in the request's text.
 func InputTokens(req *agent.Request) int {
 	n := 0
 	for _, s := range req.System {

@@ -132,7 +132,7 @@ func pathHint(hint string) string {
 	return "; " + hint
 }
 
-// refused returns the typed error for an unusable answer.
+// refused returns the typed error for an answer whose status is not 2xx.
 func (c *Call) refused(resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))

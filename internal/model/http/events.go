@@ -17,10 +17,10 @@ type Event struct {
 	IsError bool   // the event is named "error"
 }
 
-// Events reads an event stream in all forms that providers send. It supports LF, CRLF and CR, a
+// Events reads an event stream in the forms that providers send. It supports LF, CRLF and CR, a
 // byte order mark, events with several data lines, events without a blank line between them, and a
-// last event without a newline. It drops comments, empty events and other fields, and limits the
-// length of an event. Events belongs to one goroutine.
+// last event without a newline. It drops comments, empty events and all fields except data and
+// event, and limits the length of an event. Events belongs to one goroutine.
 type Events struct {
 	// Ended is set when the end mark has been read.
 	Ended bool

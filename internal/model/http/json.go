@@ -80,7 +80,7 @@ func Word(v jsontext.Value) string {
 	return l.Add(v) + l.End()
 }
 
-// Integer decodes a number, or a string that contains one.
+// Integer decodes a number from 0 to 1e9, or a string that contains one. It drops the fraction.
 func Integer(v jsontext.Value) (int, bool) {
 	f, err := strconv.ParseFloat(Word(v), 64)
 	if err != nil || f != f || f < 0 || f > 1e9 {

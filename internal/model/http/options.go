@@ -64,8 +64,8 @@ type Options struct {
 	// Catalog is the catalog's name for the provider. If it is "", the name is derived from the
 	// host.
 	Catalog string
-	// These fields override the catalog's information about the model. A zero value leaves the
-	// information to the catalog.
+	// These fields override the catalog's information about the endpoint's models. A zero value
+	// leaves the information to the catalog.
 	ContextWindow int
 	Vision, Tools *bool
 	Prices        map[string]catalog.Price // keyed by model ID; overrides the catalog

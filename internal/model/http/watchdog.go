@@ -10,7 +10,7 @@ import (
 )
 
 // watchdog ends a call that waits too long for its provider. It measures only the time spent
-// reading from the connection, not the time that the receiver of the deltas takes.
+// waiting for the provider, not the time that the receiver of the deltas takes.
 type watchdog struct {
 	cancel context.CancelCauseFunc
 

@@ -230,7 +230,7 @@ func (d *chatDecoder) grow(g *gathered, f *chatCall) {
 
 // find returns the call to which a fragment belongs. This is the call with the fragment's index,
 // unless the ID shows that the provider gives all calls the same index. Without an index, the ID
-// decides. Without an ID, it is the last call.
+// decides. Without an ID, it is the last call. If no call matches, find begins a new one.
 func (d *chatDecoder) find(f *chatCall) *gathered {
 	id := modelhttp.Word(f.ID)
 	n, numbered := modelhttp.Integer(f.Index)

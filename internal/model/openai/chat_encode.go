@@ -196,8 +196,8 @@ func (c *call) chatMessage(m *message.Message, k can) []byte {
 	return append(c.chatContent(modelhttp.AppendKey(b, "content"), m, k), '}')
 }
 
-// chatContent appends the content of a user message as a string, or as a list of parts if the
-// message contains anything else.
+// chatContent appends the content of a message as a string if possible, and otherwise as a list of
+// parts.
 func (c *call) chatContent(b []byte, m *message.Message, k can) []byte {
 	if t, ok := plain(m, k); ok {
 		return modelhttp.AppendString(b, t)

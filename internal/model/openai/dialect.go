@@ -68,8 +68,8 @@ func (d Dialect) streamUsage() bool { return d != Mistral }
 
 // derivesLimit reports whether to send an output limit if the user sets none. Anthropic requires a
 // limit, and the default of some providers is small or zero. OpenAI and Azure count the limit
-// against the rate limit before the reply starts. Gemini, Mistral and local servers use whatever
-// the model and the window allow.
+// against the rate limit before the reply starts. Gemini, Mistral and the servers of the dialect
+// Local use whatever the model and the window allow.
 func (d Dialect) derivesLimit() bool {
 	switch d {
 	case Anthropic, DeepSeek, OpenRouter, Ollama, Compatible:

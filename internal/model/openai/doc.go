@@ -1,4 +1,4 @@
-// Package openai is an agent.Model for any OpenAI-compatible endpoint, based on go-openai.
+// Package openai implements agent.Model for OpenAI-compatible endpoints, based on go-openai.
 //
 // go-openai makes the request and reads the stream. The package works around known faults of
 // go-openai. It writes the request body itself (*encode.go) and encodes each message once.

@@ -64,7 +64,8 @@ func effortsOf(model string, known *catalog.Model) []string {
 // parameters.
 func (c *call) reasons() bool { return c.accepted() != nil }
 
-// accepted returns the levels that the model accepts, or nil for a model of an unknown family.
+// accepted returns the levels that the model accepts, or nil if its family is unknown or it does
+// not reason.
 func (c *call) accepted() []string {
 	known := c.Client.Known(c.Model)
 	return effortsOf(c.Model, &known)

@@ -84,7 +84,7 @@ func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return attempt(ctx, m, (*call).list)
 }
 
-// errNoReply returns the error for a stream that ended normally without any content.
+// errNoReply returns the error for an answer that ended normally without a choice.
 func errNoReply() error {
 	return &retry.Error{
 		Kind:    retry.Transient,

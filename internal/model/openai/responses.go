@@ -62,7 +62,7 @@ type responsesPart struct {
 type responsesDecoder struct {
 	c      *call
 	items  map[int]*output
-	parts  []*output // the commands of shell items after the first one
+	parts  []*output // the second and later commands of shell items
 	usage  *message.Usage
 	finish string
 	ended  bool // whether response.completed or another final event has arrived
@@ -76,7 +76,7 @@ type output struct {
 	id          string
 	call        string // call_id of the item
 	name        string
-	raw         json.RawMessage // a reasoning item, to be sent back to the provider
+	raw         json.RawMessage // a reasoning item to send back, or the origin of a native call
 	native      *growing        // arguments of a native tool's item
 	before      string          // beginning of the arguments of a native call
 }

@@ -135,7 +135,7 @@ func (c *call) responsesSampling(b []byte) []byte {
 	return b
 }
 
-// responsesMessage encodes a message as one or more input items.
+// responsesMessage encodes a message as input items.
 func (c *call) responsesMessage(
 	m *message.Message,
 	k can,

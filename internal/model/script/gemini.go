@@ -9,7 +9,7 @@ import (
 )
 
 // This file implements the Gemini API (POST /v1beta/models/MODEL:streamGenerateContent) as its
-// documentation describes it. A strict script refuses the same requests as the service (see
+// documentation describes it. A strict script refuses requests that the service refuses (see
 // geminiRequest.check).
 
 // geminiRequest is a request of the Gemini API.
@@ -74,8 +74,8 @@ func (v *Server) gemini(w http.ResponseWriter, r *http.Request) {
 		strings.HasSuffix(r.URL.Path, ":streamGenerateContent"))
 }
 
-// view returns the view of a request. Results and consecutive user messages are separate messages
-// in the view.
+// view returns the view of a request. In the view, each tool result is a separate message, and
+// consecutive user messages are one message.
 func (r *geminiRequest) view(got received) *view {
 	v := &view{received: got, wrong: r.check()}
 	for _, t := range r.Tools {
@@ -311,7 +311,8 @@ func (p *geminiPlayer) geminiError() bool {
 	return true
 }
 
-// geminiRefuse answers with an error in Google's format. Its details contain the time to wait.
+// geminiRefuse answers with an error in Google's format. Its details contain the time to wait if
+// the step sets one.
 func (p *geminiPlayer) geminiRefuse(e *failure) {
 	status := max(e.Status, http.StatusBadRequest)
 	p.w.Header().Set("Content-Type", "application/json")

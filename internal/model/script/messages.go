@@ -13,7 +13,7 @@ import (
 )
 
 // This file implements Anthropic's Messages API (POST /v1/messages) as its documentation describes
-// it. A strict script refuses the same requests as the service (see checkMessages).
+// it. A strict script refuses requests that the service refuses (see messagesRequest.check).
 
 // messagesRequest is a request of the Messages API.
 type messagesRequest struct {

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 )
 
-// lookBack is the number of blocks before a mark that the service searches for a cached prefix.
+// lookBack is the number of blocks, up to and including a marked one, at which the service searches
+// for the end of a cached prefix.
 const lookBack = 20
 
 // prefixes is the set of request prefixes that the service has cached.
@@ -23,7 +24,7 @@ type place struct {
 }
 
 // bill computes how much of a request is cached, as the service does. It reads the longest cached
-// prefix that ends at a mark or at most lookBack blocks before one, and writes the part between
+// prefix that ends at one of the last lookBack blocks up to a mark, and writes the part between
 // that prefix and the last mark.
 func (c prefixes) bill(r *messagesRequest) bill {
 	places := r.places()

@@ -57,7 +57,7 @@ type step struct {
 	Stall     bool            `json:"stall"`
 	Raw       *raw            `json:"raw"`
 	Usage     json.RawMessage `json:"usage"`
-	// Finish is the finish reason, unless it is stop or tool_calls.
+	// Finish is the finish reason. "" means tool_calls if the step has tool calls, otherwise stop.
 	Finish string `json:"finish"`
 
 	// Only a first line that is not a reply may contain these fields.
@@ -238,7 +238,8 @@ func compile(name, pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// mismatch is an error in the script itself, such as an unmet expectation. Its kind is "script".
+// mismatch is an error in the script itself, such as an unmet expectation. Clients receive it with
+// the code "script".
 type mismatch struct{ text string }
 
 func (e *mismatch) Error() string { return e.text }
@@ -303,7 +304,7 @@ func (st *step) fits(e *expect, v *view) error {
 // maxShown limits the number of bytes of a request that an error shows.
 const maxShown = 300
 
-// pieces splits text into n pieces at rune boundaries. Empty text has no pieces.
+// pieces splits text into at most n pieces at rune boundaries. Empty text has no pieces.
 func pieces(text string, n int) []string {
 	if text == "" {
 		return nil

@@ -17,7 +17,7 @@ type view struct {
 	tools              string   // names of the tools, each followed by a space
 	texts              []string // the system prompt and each message
 	endsWithAnswer     bool     // whether the last message may be from the assistant
-	// The reason why a strict provider refuses the request even before it checks the messages.
+	// wrong is the reason why a strict provider refuses the request before it checks the messages.
 	wrong error
 }
 
@@ -55,7 +55,8 @@ func invalid(format string, args ...any) error {
 	return &refusal{"invalid_request_error", fmt.Sprintf(format, args...)}
 }
 
-// strict returns an error for requests that real providers refuse, with their error texts.
+// strict returns an error for requests that real providers refuse. The error texts resemble those
+// of real providers.
 func (v *view) strict(window int) error {
 	if window > 0 && len(v.body)/bytesPerToken > window {
 		return &refusal{"context_length_exceeded", fmt.Sprintf(
