@@ -18,8 +18,8 @@ var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDEN
 // The variables that children inherit (docs/use/permissions.md). Other variables are inherited only
 // if the user's settings pass them.
 var (
-	// forAll are the variables that every command inherits, in addition to names that start with
-	// LC_.
+	// forAll are the variables that every command inherits, in addition to PATH and names that
+	// start with LC_.
 	forAll = setOf("LANG TERM TZ")
 	// ofUser are the variables that a process inherits only if it may do more than read. Such a
 	// process also inherits names that start with XDG_.

@@ -166,8 +166,8 @@ var carriers = map[string][]string{
 // shellChangers are builtins that change how the shell interprets later commands.
 var shellChangers = setOf("alias unalias shopt enable bind complete compgen compopt hash mapfile readarray let declare typeset local export readonly unset getopts coproc fc")
 
-// startsPrograms describes how a command starts another program that the parser does not see. It
-// returns "" if the command starts none.
+// startsPrograms describes how a command may start a program or write a file that the parser does
+// not see, or change the meaning of later commands. It returns "" if no such way is known.
 func startsPrograms(name string, args []arg) string {
 	if shellChangers[name] {
 		return name + " changes the meaning of the commands after it"
@@ -218,7 +218,7 @@ var gitCarriers = []string{"--exec", "--upload-pack", "--receive-pack", "--extcm
 	"--open-files-in-pager", "--ext-diff", "--tool", "--template", "--config", "--output"}
 
 // gitStartsPrograms describes how a git command starts another program, by a setting on the command
-// line, a subcommand or an option. It returns "" if the command starts none.
+// line, a subcommand or an option. It returns "" if no such way is known.
 func gitStartsPrograms(args []arg) string {
 	i := gitSubcommand(append([]arg{{text: "git"}}, args...)) - 1
 	for _, a := range args[:min(i, len(args))] {

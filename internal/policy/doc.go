@@ -2,8 +2,8 @@
 // classification of shell commands, and the lists of secret files.
 //
 // The package asks the user through an Asker and stores grants through a Store. The caller provides
-// both. The package never runs a command or talks to a client. It does not allow anything that it
-// cannot parse, match or get an answer for.
+// both. The package never runs a command or talks to a client. A request that neither a rule nor
+// the profile allows needs the user's answer.
 //
 // Start at Engine.Approve. Classify parses a command, and ParseRule parses a rule.
 //

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// SecretIn reports whether a file usually contains secrets, or is a second hard link to such a file
+// SecretIn reports whether a file usually contains secrets, or is another hard link to such a file
 // in the roots.
 func SecretIn(roots []string, path string) bool {
 	return Secret(path) || linkedSecret(roots, path) != ""
@@ -19,7 +19,8 @@ const maxSearched = 50_000
 var errSearched = errors.New("too many files to search")
 
 // linkedSecret returns the secret file in the roots to which a path is a hard link, or "" if there
-// is none. It skips installed packages, because package managers create many hard links.
+// is none. If there are too many files to search, it returns the path itself. It skips installed
+// packages, because package managers create many hard links.
 func linkedSecret(roots []string, path string) string {
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() || hardLinks(st) < 2 || installed(path) {

@@ -25,8 +25,8 @@ var repositoryWriters = setOf("add am branch checkout cherry-pick clone commit f
 	"update-index update-ref worktree")
 
 // place returns where a command would run, and the reason why it would leave the sandbox ("" if it
-// would not). A command leaves the sandbox if the model asks for that, or if it cannot succeed
-// inside.
+// would not). A command leaves the sandbox if the model asks for that. It also leaves agent-lsp's
+// own sandbox if it writes to .git, unless the settings require the sandbox.
 func (s Settings) place(m machine, sub *tool.Subject, c Classification) (Place, string) {
 	why := "it would run outside the sandbox (" + string(m.box.Kind) + ")"
 	switch {
@@ -43,7 +43,8 @@ func (s Settings) place(m machine, sub *tool.Subject, c Classification) (Place, 
 	return Inside, ""
 }
 
-// writesRepository returns the first part of a command that writes to .git, or "" if no part does.
+// writesRepository returns the first git command that writes to .git, such as "git commit", or ""
+// if there is none.
 func writesRepository(c Classification) string {
 	for _, p := range c.Parts {
 		if p.Class == ReadOnly || len(p.Words) < 2 || commandName(p.Words[0]) != "git" {

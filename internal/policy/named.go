@@ -99,8 +99,8 @@ func (in *reach) covers(r *Rule, p Part) bool {
 	return true
 }
 
-// harmless reports whether every path that a word may stand for is inside the roots, and is neither
-// a secret file nor a file that starts programs.
+// harmless reports whether every path that a word may stand for is inside the roots and not
+// protected (see inside).
 func (in *reach) harmless(word string) bool {
 	for _, dir := range in.folders {
 		for _, path := range pathsIn(word) {
@@ -112,8 +112,8 @@ func (in *reach) harmless(word string) bool {
 	return true
 }
 
-// pathsIn lists the possible paths in a word: the complete word, the value of an option, and the
-// text after a one-letter option.
+// pathsIn lists the possible paths in a word: the complete word, the text after "=" and, in an
+// option, the text from the first "/", ".." or "~" on.
 func pathsIn(word string) []string {
 	out := []string{word}
 	if _, value, ok := strings.Cut(word, "="); ok {

@@ -142,7 +142,7 @@ func (s Settings) classify(m machine, rules []Rule, req *tool.ApprovalRequest) v
 }
 
 // judgeSilent decides about tools without a subject. They never require approval, but the read-only
-// profile refuses those that change something.
+// profile refuses those that change something, unless they are bounded.
 func (s Settings) judgeSilent(req *tool.ApprovalRequest) verdict {
 	if s.profile() == ProfileReadOnly && req.Effect != tool.ReadOnly && !req.Tool.Bounded {
 		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " changes something")}
@@ -251,7 +251,8 @@ func unenforced(c Classification, s Settings, m machine) string {
 	return noBox(s, m, "there is no sandbox that limits it to reading")
 }
 
-// enforced reports whether a sandbox prevents commands from doing anything that requires approval.
+// enforced reports whether the session has a sandbox that enforces the policy (see
+// sandbox.Support.Enforces).
 func (s Settings) enforced(m machine) bool {
 	return m.box.Enforces() && s.Sandbox != sandbox.Off
 }

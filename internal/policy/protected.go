@@ -11,8 +11,8 @@ import (
 )
 
 // settingsNames are the names of files that often contain secrets in addition to settings. Reading
-// these files requires approval, but commands in the sandbox can read them, because package
-// managers need them.
+// these files requires approval, but commands in the sandbox can read them in the workspace,
+// because package managers need them.
 var settingsNames = setOf(".envrc .npmrc")
 
 // secretFolders contain keys, regardless of the file names.
@@ -87,8 +87,9 @@ func namesSecretFile(text string) string {
 	return ""
 }
 
-// protectedEdit returns the reason why an edit requires approval, or "" if it does not. It ignores
-// the names of the roots and of the folders above them.
+// protectedEdit returns the reason why an edit requires approval, or "" if it does not. When it
+// looks for files that start programs, it ignores the names of the roots and of the folders above
+// them.
 func (s Settings) protectedEdit(path string) string {
 	if why := protectedRead(path); why != "" {
 		return why

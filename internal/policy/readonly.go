@@ -12,7 +12,7 @@ type check func(args []arg) string
 
 const unknownArgument = "has an argument that is not known before it runs and could be an option"
 
-// readOnly lists the programs that only read, each with the check for its arguments.
+// readOnly maps each program that can be read-only to the check for its arguments.
 var readOnly = map[string]check{}
 
 func init() {

@@ -22,8 +22,9 @@ type shortProgram struct {
 	none     bool   // no path is accepted
 }
 
-// shortList lists everything that runs without approval if no sandbox enforces the policy. It does
-// not use Classify. Keep it short enough to read in a minute.
+// shortList lists all programs that run without a rule and without approval if no sandbox enforces
+// the policy, except in the profile trust. It does not use Classify. Keep it short enough to read
+// in a minute.
 var shortList = map[string]shortProgram{
 	"pwd":  {options: `-[LP]`, none: true},
 	"ls":   {options: `-[1aAdFhilrRsStU]+|--color=never`, folders: true},

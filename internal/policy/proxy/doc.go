@@ -1,6 +1,6 @@
 // Package proxy connects sandboxed commands to the network. It is an HTTP proxy in the daemon,
-// which asks the user about every new host, resolves names itself and connects only to allowed
-// addresses.
+// which asks the user about new hosts that the settings do not allow, resolves names itself and
+// connects only to allowed addresses.
 //
 // A sandbox has its own network namespace. The process that creates the namespace opens a loopback
 // listener there and sends the descriptor to the proxy's Unix socket, together with the command's

@@ -17,7 +17,7 @@ const (
 	capNetAdmin = unix.CAP_NET_ADMIN
 )
 
-// The Landlock rights by the ABI that introduced them.
+// Sets of Landlock rights. fsWriteV1 contains the rights of the first ABI that change files.
 const (
 	fsWriteV1 = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile |
 		ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock |
@@ -38,7 +38,7 @@ var devices = []string{
 }
 
 // Attr sets the attributes with which the supervisor must be started. Call it in the daemon, after
-// all other changes of c.
+// all other changes to c.
 func (p *Plan) Attr(c *exec.Cmd) error {
 	if p == nil || p.Kind != Namespace || p.Network {
 		return nil
@@ -77,9 +77,9 @@ func (p *Plan) Enter() error {
 	return p.restrict()
 }
 
-// Dial connects to the proxy for a sandbox that cannot connect to it itself. The command's process
-// inherits the connection as descriptor launcher.OfferFD. The caller closes the connection when the
-// command has ended. Dial returns -1 if it opens no connection.
+// Dial connects to the proxy for bubblewrap, because a process in its sandbox cannot connect
+// itself. The command's process inherits the connection as descriptor launcher.OfferFD. The caller
+// closes the connection when the command has ended. Dial returns -1 if it opens no connection.
 func (p *Plan) Dial() (int, error) {
 	if p == nil || p.Kind != Bubblewrap || p.Proxy == nil {
 		return -1, nil

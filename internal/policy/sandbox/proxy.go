@@ -32,8 +32,8 @@ func (s Support) Proxies() bool {
 	return s.Kind == Own || s.Kind == Namespace || s.Kind == Bubblewrap && s.Exe != ""
 }
 
-// proxyEnv returns the environment variables that make programs use the proxy, except for loopback
-// addresses inside the sandbox.
+// proxyEnv returns the environment variables that make programs use the proxy, except for loopback,
+// which is private to the sandbox.
 func proxyEnv() []string {
 	address := fmt.Sprintf("http://127.0.0.1:%d", launcher.ProxyPort)
 	var out []string

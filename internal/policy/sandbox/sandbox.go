@@ -286,7 +286,8 @@ var denials = []struct{ text, what string }{
 	{"ENETUNREACH", "the network"},
 }
 
-// Enters reports whether Enter confines the supervisor itself together with the command.
+// Enters reports whether Enter confines the calling thread. In other sandboxes, the plan's prefix
+// confines the command.
 func (p *Plan) Enters() bool { return p != nil && (p.Kind == Landlock || p.Kind == Namespace) }
 
 // Stopped reports whether the sandbox probably stopped a failed command, and names the part of the

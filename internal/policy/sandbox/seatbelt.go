@@ -8,7 +8,8 @@ func seatbeltPrefix(s Spec) []string {
 	return []string{"/usr/bin/sandbox-exec", "-p", seatbeltProfile(s)}
 }
 
-// seatbeltProfile allows reading everything, and writing only below the named paths.
+// seatbeltProfile allows reading everything, and writing only to a few devices and below the named
+// paths.
 func seatbeltProfile(s Spec) string {
 	var b strings.Builder
 	b.WriteString("(version 1)\n(allow default)\n(deny file-write*)\n")

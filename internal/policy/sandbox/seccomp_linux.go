@@ -23,9 +23,9 @@ var archs = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUD
 // filtersSockets reports whether the filter exists for this architecture.
 func filtersSockets() bool { return archs[runtime.GOARCH] != 0 }
 
-// noSockets blocks all sockets except local ones in this thread and its children. Landlock alone
-// restricts only TCP, without MPTCP. The filter also refuses io_uring, which opens sockets
-// without passing the filter.
+// noSockets blocks all sockets in this thread and its children, except Unix sockets and, unless
+// root runs it, netlink sockets. Landlock alone restricts only TCP, without MPTCP. The filter also
+// refuses io_uring, which opens sockets without passing the filter.
 func noSockets() error {
 	stmt := func(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
 	jump := func(code uint16, k uint32, yes, no uint8) unix.SockFilter {

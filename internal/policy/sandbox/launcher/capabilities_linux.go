@@ -51,7 +51,8 @@ func DropTracing() error {
 	return nil
 }
 
-// dropCapabilities removes every capability from this thread, which starts no program.
+// dropCapabilities removes every capability from this thread. A program that the thread starts may
+// regain capabilities (see DropPrivileges).
 func dropCapabilities() error {
 	var none [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -146,8 +146,8 @@ func fromTop(path string) (names []string, top string) {
 // mostLinks bounds the links on the way to a file, as the kernel does.
 const mostLinks = 40
 
-// settings adds the files and folders that a Git configuration file names. top is the folder in
-// which Git runs hooks.
+// settings adds the files and folders with hooks, attributes, templates and further settings that a
+// Git configuration file names. top is the folder in which Git runs hooks.
 func (g *guards) settings(file, top string) {
 	g.included(file, top, 0)
 }

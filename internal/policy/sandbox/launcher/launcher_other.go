@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// MaybeRun does nothing: this system has no such sandbox.
+// MaybeRun does nothing, because agent-lsp's own sandbox does not support this system.
 func MaybeRun() {}
 
-// Attr does nothing: this system has no such sandbox.
+// Attr does nothing, because agent-lsp's own sandbox does not support this system.
 func Attr(*syscall.SysProcAttr) {}
 
 // Nest does nothing: on this system, a process with hidden memory starts nothing in user
 // namespaces.
 func Nest(*exec.Cmd, string) error { return nil }
 
-// Probe returns the reason why this system has no such sandbox.
+// Probe returns the reason why agent-lsp's own sandbox does not support this system.
 func Probe(
 	string,
 ) error {
@@ -28,7 +28,7 @@ func Probe(
 // Prepared is not supported on this system.
 type Prepared struct{}
 
-// Prepare returns the reason why this system has no such sandbox.
+// Prepare returns the reason why agent-lsp's own sandbox does not support this system.
 func Prepare([]string, []string) (*Prepared, error) { return nil, Probe("") }
 
 // Start returns false without running the command.

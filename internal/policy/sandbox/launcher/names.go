@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// The complete lists of files that start programs or contain secrets (docs/use/permissions.md).
-// Names match at any depth of a root. They are compared after Fold.
+// The names of files that start programs or contain secrets (docs/use/permissions.md).
+// startsPrograms and Secret also recognize some names by pattern. Names match at any depth of a
+// root. They are compared after Fold.
 var (
 	startingFolders = set(
 		".git",

@@ -1,7 +1,7 @@
 package launcher
 
 // ProxyPort is the loopback port of the proxy inside a sandbox. It is outside the range from which
-// systems choose ports.
+// Linux chooses ports by default.
 const ProxyPort = 61199
 
 // OfferFD is the descriptor of the connection to the proxy in a process that OfferPrefix starts.

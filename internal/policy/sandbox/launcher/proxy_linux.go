@@ -34,8 +34,8 @@ func DialProxy(socket string) (int, error) {
 
 // OfferProxy gives the proxy a listener on loopback of this process's network namespace. A socket
 // belongs to the namespace in which it was created, so the proxy accepts connections from this
-// namespace, and no data has to be copied. The connection stays open until the sandbox ends, so the
-// proxy detects the end of the sandbox when the connection closes.
+// namespace, and no process has to forward data. The connection stays open until the sandbox ends,
+// so the proxy detects the end of the sandbox when the connection closes.
 func OfferProxy(conn int, token string) error {
 	l, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

@@ -111,8 +111,8 @@ func (c *call) base(dirfd uint64, name string) (int, error) {
 	return fd, nil
 }
 
-// folder opens the folder of a path in the command's view. It does not follow paths through /proc,
-// where the broker would see its own process.
+// folder opens the folder of a path in the command's view. It does not follow magic links such as
+// /proc/self/cwd, which would lead to the broker's own files.
 func (c *call) folder(base int, dir string) (int, error) {
 	if dir == "" {
 		return base, nil

@@ -270,9 +270,8 @@ func fork(p executable) (pid int, err error) {
 // gitLocks prevents git from refreshing its index, which it cannot write.
 const gitLocks = "GIT_OPTIONAL_LOCKS=0"
 
-// releaseStdio closes the launcher's copies of the command's output, so that readers see the end of
-// the output when the command's processes have ended. The note at the end is written to the
-// original stderr.
+// releaseStdio closes the launcher's stdin and stdout, so that readers of stdout see its end when
+// the command's processes have ended. stderr stays open for the note at the end.
 func releaseStdio() {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -283,7 +282,7 @@ func releaseStdio() {
 	unix.Close(null)
 }
 
-// closeOutput closes the remaining copies of the command's output.
+// closeOutput closes the launcher's stderr.
 func closeOutput() { _ = unix.Dup3(0, 2, 0) }
 
 // reap waits for the command to end. It then waits at most linger for the processes that the
