@@ -220,8 +220,7 @@ func (c *core) open(mcp map[string]config.MCP) error {
 	return nil
 }
 
-// end aborts running work, answers the open requests and closes everything. Every step has a time
-// limit.
+// end aborts running work, answers the open requests and closes everything. Every wait has a limit.
 func (c *core) end() {
 	ctx, done := context.WithTimeout(context.Background(), closeGrace)
 	defer done()

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// authMethod is the only supported authentication method. Keys come from the environment or the
-// settings, so authentication only checks that a key exists.
+// authMethod is the only method that authenticate accepts. Keys come from elsewhere, such as the
+// environment, so authenticate only checks that a provider is configured.
 const authMethod = "provider"
 
 // method handles one request. It calls free when later messages may be handled concurrently.

@@ -52,8 +52,8 @@ func (s *session) show(p *wire.Proposal, diffs []acp.ToolCallContent) {
 		acp.WithUpdateLocations(places)))
 }
 
-// decided ends the question about a proposal, because the question no longer needs an answer. When
-// no hunk is pending, the tool call shows which changes were applied or rejected.
+// decided ends the question about a proposal, because the question no longer needs an answer. The
+// tool call then shows only the accepted changes.
 func (s *session) decided(p *wire.Proposal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

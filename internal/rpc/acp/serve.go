@@ -112,7 +112,7 @@ func newAdapter(ctx context.Context, opts Options) *adapter {
 }
 
 // shutdown stops the cores first. This aborts their turns, so that the client still receives the
-// responses that it is waiting for. Every step has a time limit.
+// responses that it is waiting for. Every wait has a limit.
 func (a *adapter) shutdown() {
 	a.mu.Lock()
 	a.ended = true
@@ -218,7 +218,7 @@ func (a *adapter) afterAnswer(ctx context.Context, f func(ctx context.Context)) 
 	})
 }
 
-// notified handles the two notifications that clients send. It ignores others.
+// notified handles session/cancel and $/cancel_request. It ignores other notifications.
 func (a *adapter) notified(method string, params []byte) {
 	switch method {
 	case acp.AgentMethodSessionCancel:

@@ -68,7 +68,7 @@ func (a *adapter) session(id string) (*session, error) {
 	return nil, unknownSession(id)
 }
 
-// keep restores old after a failed attempt to attach to its replacement s. old may be nil.
+// keep restores old after its replacement s could not be loaded. old may be nil.
 func (a *adapter) keep(s, old *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// terminalTimeout bounds terminal/* requests, except wait_for_exit. Clients answer them without
+	// terminalTimeout bounds terminal/* requests, except wait_for_exit. Most clients answer without
 	// asking the user.
 	terminalTimeout = 5 * time.Second
 	// abortTimeout bounds each terminal/* request once the command must end. An abort completes

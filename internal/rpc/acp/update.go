@@ -102,7 +102,7 @@ func (s *session) hold() {
 	}
 }
 
-// resume sends the updates that were held back. Later updates are then sent immediately.
+// resume undoes one hold. When none is left, it sends the updates that were held back.
 func (s *session) resume(context.Context) {
 	s.mu.Lock()
 	s.holds--

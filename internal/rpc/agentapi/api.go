@@ -150,8 +150,8 @@ func (a *API) orCurrent(ctx context.Context, id string) (*host.Session, error) {
 	return a.create(ctx, &wire.SessionNewParams{})
 }
 
-// holdFor holds back a session's notifications until the request of ctx has been answered. A
-// response precedes every notification that its request causes.
+// holdFor holds back a session's notifications until the request of ctx has been answered. The
+// response must precede the notifications that the request causes.
 func (a *API) holdFor(ctx context.Context, id string) { a.Host().HoldFor(ctx, id) }
 
 // noticeIn shows a line of text to the user in a session.

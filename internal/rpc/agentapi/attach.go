@@ -21,12 +21,12 @@ import (
 // The model can read the rest with its tools.
 const maxAttached = 256 << 10
 
-// withheld is the text of an attachment that is sent only after the user has allowed it.
+// withheld replaces the text of an attachment until the user has allowed sending it.
 const withheld = "(The content is not included because this file usually contains secrets. " +
 	"A later message includes it if the user allows this.)"
 
-// unsent is the text of a secret file in a message that is not stored. The user is not asked about
-// such a message.
+// unsent replaces the text of a secret file in a message that is not stored. The user is not asked
+// about such a message.
 const unsent = "(The content is not included because this file usually contains secrets, and a message " +
 	"that is not stored cannot ask the user about it.)"
 

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// providerHint is the advice for errors that do not contain advice.
+// providerHint is the advice if no provider is configured and the error contains no advice.
 const providerHint = "set OPENAI_API_KEY, or OPENAI_BASE_URL for another OpenAI-compatible server, or provider.baseUrl in the settings"
 
 // ErrNotFound reports that a memory, grant, job or sub-agent does not exist.
@@ -30,7 +30,7 @@ var ErrGone = errors.New("the connection has ended")
 // ErrCancelled is the cause of a context that ends because the client canceled the request.
 var ErrCancelled = errors.New("the request was cancelled")
 
-// Fail returns a wire error. Only Fail and WireError set error codes.
+// Fail returns a wire error.
 func Fail(code int, format string, args ...any) *jsonrpc2.Error {
 	return jsonrpc2.NewError(jsonrpc2.Code(code), fmt.Sprintf(format, args...))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Notification returns the method and the params for an event of the host. Every event has a
-// notification.
+// Notification returns the method and the params for an event of the host. Every event except a
+// delta has a notification.
 func Notification(s wire.Stamp, event any) (method string, params any) {
 	switch e := event.(type) {
 	case agent.TurnStarted:

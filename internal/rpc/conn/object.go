@@ -44,7 +44,8 @@ func (o Object) String(name string) string {
 // Bool reports whether a field is true.
 func (o Object) Bool(name string) bool { return o[name].Kind() == 't' }
 
-// Int returns a field that is a number or a string with a number.
+// Int returns a field that is an integer or a string with an integer. For any other field, it
+// returns 0.
 func (o Object) Int(name string) int {
 	var n int
 	if jsonv2.Unmarshal(

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// This file contains the code actions. They work in every editor.
+// This file contains the code actions, which need no plugin.
 
 type codeAction struct {
 	Title       string            `json:"title"`
@@ -28,8 +28,9 @@ var templates = []struct{ title, text string }{
 	{"Agent: write tests for this", "Write tests for this code."},
 }
 
-// CodeActions offers to decide the hunks in the range and to fix the diagnostics in the range. It
-// also offers the templates.
+// CodeActions offers to decide the hunks, follow the AI comments and fix the diagnostics in the
+// range. It also offers the templates and, to clients that do not support agent/*, the source
+// actions.
 func (s *Features) CodeActions(_ context.Context, p *DocumentParams) ([]any, error) {
 	s.place.seen(p.TextDocument.URI, p.Range)
 	return s.offered(wanted(s.actionsAt(p), p.Context.Only)), nil

@@ -22,7 +22,7 @@ type asking struct {
 	sessionID string
 	method    string // "" if the client has no method for questions and agent.answer answers
 	params    any
-	reply     chan answer // buffered; only the first answer counts
+	reply     chan answer // buffered; only the first answer is used
 	// sent counts the open requests. A request is added only while the question is pending.
 	sent   sync.WaitGroup
 	ctx    context.Context

@@ -32,8 +32,9 @@ var CommandNames = []string{
 	"agent.showTranscript", "agent.showDiff", "agent.answer",
 }
 
-// ExecuteCommand serves clients that do not support agent/*. All commands use the current session.
-// agent.prompt answers when the prompt is accepted. The other commands answer when they are done.
+// ExecuteCommand serves clients that do not support agent/*. Commands that need a session use the
+// current one. agent.prompt answers when the prompt is accepted. Most other commands answer when
+// they are done (see untilApplied).
 func (s *Features) ExecuteCommand(ctx context.Context, raw []byte) (any, error) {
 	// A prompt applies no edit. Its response must precede the turn's questions, because eglot drops
 	// questions that are open when the response arrives.
@@ -234,7 +235,7 @@ func wireRangeOf(r *workspace.Range) *wire.Range {
 	return &wire.Range{Start: wire.Position(r.Start), End: wire.Position(r.End)}
 }
 
-// continueCommand runs a turn to its end. Cancelling the request aborts the turn.
+// continueCommand runs a turn to its end. Canceling the request aborts the turn.
 func (s *Features) continueCommand(ctx context.Context, id string) (any, error) {
 	r, err := agentapi.Turns{API: s.api}.Continue(ctx, &wire.SessionParams{SessionID: id})
 	if err != nil {

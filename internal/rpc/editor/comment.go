@@ -21,8 +21,8 @@ type aiComment struct {
 	question bool
 }
 
-// commentText matches the text of a comment. This is the text after a comment marker, or a whole
-// line of prose.
+// commentText matches the text of a comment. This is the text after a comment marker, or a line of
+// prose that begins with AI! or AI?.
 var commentText = lazyregexp.New(
 	`(?:^|\s)(?://+|#+|--+|;+|%+|/?\*+|<!--|"|')\s*(\S.*)$|^\s*((?i:AI[!?]).*)$`,
 )
@@ -119,7 +119,7 @@ func commentPrompt(comments []aiComment) string {
 }
 
 // commentActions offers actions for the comments in a range. If the document contains more
-// comments, it also offers actions for the whole document.
+// comments, it also offers one action for all of them.
 func (s *Features) commentActions(p *DocumentParams) (out []codeAction) {
 	text, _, ok := s.core.Workspace.TextAt(p.TextDocument.URI, nil)
 	if !ok || s.api.IsSecret(p.TextDocument.URI) {
@@ -218,8 +218,8 @@ func (s *Features) commentsOn() string {
 	return config.AIComments
 }
 
-// impliedPrompt returns the prompt for an agent.prompt command without text. It consists of the AI
-// comments of the range or of the document, or else the selected text.
+// impliedPrompt returns the prompt for agent.prompt or agent.steer without text. It consists of the
+// AI comments of the range or of the document, or else the selected text.
 func (s *Features) impliedPrompt(
 	ctx context.Context,
 	uri string,

@@ -173,7 +173,7 @@ func (h *hints) publish() {
 				conn.MethodRefreshLenses,
 				nil,
 				nil,
-			) // other clients do not refresh their lenses on their own
+			) // clients do not refresh their lenses on their own
 		}
 	}
 }

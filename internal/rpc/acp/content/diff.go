@@ -168,7 +168,7 @@ func deref(s *string) string {
 	return *s
 }
 
-// Places returns the first line of each file that a proposal changes.
+// Places returns the location of the first hunk of each file that a proposal changes.
 func Places(p *wire.Proposal) []acp.ToolCallLocation {
 	var out []acp.ToolCallLocation
 	for _, f := range p.Files {
