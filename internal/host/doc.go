@@ -2,8 +2,8 @@
 // does not depend on a protocol. The front ends (internal/rpc and the packages below it) are its
 // clients. They convert its notifications and errors to messages.
 //
-// Lock order: Host.mu and Session.mu (of host.Session) are never held together. Of the package's
-// locks, feed.mu is acquired last, and subscribers are called while it is held. Questions.mu is
+// Lock order: Host.mu and Session.mu (of host.Session) are never held together. feed.mu is acquired
+// after the package's other locks, and subscribers are called while it is held. Questions.mu is
 // acquired before Open.mu. Methods of Questions that wait for an answer (Put, Ask) are called
 // without a lock.
 package host

@@ -37,8 +37,8 @@ func hasKeyring(env func(string) string) bool {
 	return err == nil
 }
 
-// isMissing reports whether err means that there is no keyring, because the platform has none, no
-// service provides one or the session bus cannot be reached.
+// isMissing reports whether err means that there is no keyring, because the platform does not
+// support one, no service provides one or the session bus cannot be reached.
 func isMissing(err error) bool {
 	text := err.Error()
 	return errors.Is(err, keyring.ErrUnsupportedPlatform) ||
