@@ -51,8 +51,7 @@ func DropTracing() error {
 	return nil
 }
 
-// dropCapabilities removes every capability from this thread. A program that the thread starts may
-// regain capabilities (see DropPrivileges).
+// dropCapabilities removes every capability from this thread, but programs of root may regain them.
 func dropCapabilities() error {
 	var none [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// The names of files that start programs or contain secrets (docs/use/permissions.md).
-// startsPrograms and Secret also recognize some names by pattern. Names match at any depth of a
-// root. They are compared after Fold.
+// The names of files that start programs or contain secrets (docs/use/permissions.md). Names match
+// at any depth of a root. They are compared after Fold.
 var (
 	startingFolders = set(
 		".git",

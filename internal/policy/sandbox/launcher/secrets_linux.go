@@ -24,9 +24,8 @@ type secretWalk struct {
 
 type inode struct{ dev, ino uint64 }
 
-// maskSecrets mounts an unreadable file over the secret files of the roots and over their other
-// names. It omits files that the command may read, files that are unchanged in Git, and installed
-// packages. It also hides the secrets of the home. The same walk finds the guards.
+// maskSecrets mounts an unreadable file over the secret files that secretWalk finds, over their
+// other names and over the secrets of the home. The same walk finds the guards.
 func (v *view) maskSecrets() error {
 	w := &secretWalk{roots: v.spec.Roots, inodes: map[inode]bool{}}
 	if v.spec.Write {
