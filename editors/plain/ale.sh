@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ale.sh tests all steps in real Vim with ALE with the setup in docs/use/editors.md.
+# ale.sh tests the steps in real Vim with ALE and the setup in docs/use/editors.md.
 #
 # Vim runs in tmux. The test only presses keys, and waits until the screen or the disk changes.
 set -euo pipefail

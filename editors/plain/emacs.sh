@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# emacs.sh tests all steps in real Emacs with the setup in docs/use/editors.md.
+# emacs.sh tests the steps in real Emacs with eglot and the setup in docs/use/editors.md.
 #
 # Emacs runs in tmux. The test only presses keys, and waits until the screen or the disk changes.
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lsp-mode.sh tests all steps in real Emacs with lsp-mode and the setup in docs/use/editors.md. The
+# lsp-mode.sh tests the steps in real Emacs with lsp-mode and the setup in docs/use/editors.md. The
 # test only presses keys.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)

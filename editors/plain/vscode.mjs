@@ -1,5 +1,5 @@
 // node vscode.mjs EXTENSION.vsix tests a generic client of 30 lines in a real workbench. The test
-// performs all steps with the palette, lenses and notifications.
+// performs the steps with the palette, lenses and notifications.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Driver } from '../vscode/test/driver.mjs';

@@ -35,13 +35,13 @@ const built = await Promise.all([
   build({ ...common, entryPoints: ['src/webview/panel.css'], outfile: 'dist/panel.css' }),
 ]);
 
-/** The folders of the bundled packages. */
+/** The paths of the bundled files. */
 const inputs = built.flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const bundled = new Set(
   inputs.map((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]).filter(Boolean),
 );
 
-/** Returns the notices that a package requires distributors to include. */
+/** Returns the texts of a package's license files. */
 function licenses(folder) {
   const { name, version } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
   const files = fs

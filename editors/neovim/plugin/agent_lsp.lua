@@ -1,4 +1,4 @@
--- Registers only the commands. The first command loads the rest of the plugin.
+-- Registers the commands and the <Plug> mappings. Their first use loads the rest of the plugin.
 if vim.g.loaded_agent_lsp then
   return
 end

@@ -1,5 +1,5 @@
-// Finds the daemon's program. The order is the path in the user's setting, the binary bundled with
-// the extension, and PATH.
+// Finds the daemon's program: the path in the user's setting or, if the setting is empty, the
+// binary bundled with the extension or a program on PATH.
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 

@@ -1,5 +1,4 @@
-// Connects the modules. This is the entry point of the extension, and it starts nothing before it
-// is needed.
+// Connects the modules. This is the entry point of the extension. It does not start the daemon.
 import * as vscode from 'vscode';
 import { AgentActions } from './actions';
 import { Asks } from './asks';

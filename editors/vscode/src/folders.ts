@@ -38,7 +38,7 @@ export class FolderQuestion {
 
   constructor(private readonly state: vscode.Memento) {}
 
-  /** Whether the user has agreed to every folder, in which case the daemon does not ask. */
+  /** Whether the user has agreed to every folder that is too large, so the daemon does not ask. */
   get agreed(): boolean {
     return large().every(({ folder }) => this.allowed.includes(folder));
   }

@@ -58,7 +58,7 @@ export function patchLines(diff: string): PatchLine[] {
     const kind = line[0];
     if (kind === ' ' || kind === '+' || kind === '-') return { kind, text: line.slice(1) };
     const [, first] = /^@@ -\S+ \+(\d+)\S* @@/.exec(line) ?? [];
-    // A file without any text begins at line 0.
+    // Line 0 in a position means that the file has no text.
     return { kind: '@', text: first === undefined ? line : `Line ${Number(first) || 1}` };
   });
 }

@@ -1,5 +1,5 @@
 // Stores a provider's key with `agent-lsp login`. The running daemon uses the key from its next
-// call on.
+// model call on.
 import { spawn } from 'node:child_process';
 import type { Config } from './protocol';
 

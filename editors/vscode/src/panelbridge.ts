@@ -130,7 +130,8 @@ async function tellLastTurn({ daemon, session, panel }: Parts, sessionId: string
 }
 
 /**
- * Requests the checkpoints and jobs when a turn ends, because there are no notifications for them.
+ * Requests the checkpoints and jobs, and sends them to the panel. There are no notifications for
+ * them.
  */
 async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<Checkpoint[]> {
   const sessionId = session.sessionId;

@@ -171,7 +171,8 @@ export function modelRows(
     reference === now || `${model.provider}/${reference}` === now;
   const sorted = [...models].sort((a, b) => Number(isCurrent(b)) - Number(isCurrent(a)));
   const providers = [...new Set(sorted.map(({ model }) => model.provider))];
-  // The heading already names an only provider. With several, the user can search for their names.
+  // A single provider's name is already in the heading. With several providers, the user can search
+  // for a name.
   const labelOf = ({ reference, model }: { reference: string; model: Model }) =>
     providers.length === 1 && reference.startsWith(`${model.provider}/`)
       ? reference.slice(model.provider.length + 1)

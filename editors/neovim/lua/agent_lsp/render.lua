@@ -61,7 +61,7 @@ function M.lines(text)
 end
 
 --- Splits the text of a question into lines. Control characters appear as escapes such as \x1b, so
---- that the text is what takes effect.
+--- that they cannot change what the user sees.
 ---@param text string
 ---@return string[]
 function M.whole(text)

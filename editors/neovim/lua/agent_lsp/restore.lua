@@ -181,8 +181,8 @@ local function checkpoints(conversation, fn)
   end)
 end
 
---- Returns the kind of a checkpoint's restore. A checkpoint without a prompt was created by a
---- restore.
+--- Returns the kind of restore that a checkpoint allows. A checkpoint without a prompt was created
+--- by a restore.
 local function kind_of(c)
   return c.messageId == '' and 'back' or 'undo'
 end
@@ -201,7 +201,7 @@ function M.undo()
   end)
 end
 
---- Says before which restore a checkpoint was created.
+--- Names the restore before which a checkpoint was created.
 local function before_restore(c)
   local undo = undos[c.checkpointId]
   return undo and undo.kind == 'undo' and 'a redo' or 'an undo'

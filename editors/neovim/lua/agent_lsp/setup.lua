@@ -307,7 +307,7 @@ function M.change_key(ws)
   end)
 end
 
---- Reports whether no provider is known to be configured.
+--- Reports whether the daemon has answered that no provider is configured.
 function M.is_missing()
   return missing
 end
@@ -316,7 +316,7 @@ end
 ---@param ws agent_lsp.Workspace
 function M.look(ws)
   if client.asks(ws) then
-    return -- opening the panel must not send a request
+    return -- opening the panel must not ask the user about the folder
   end
   client.request('agent/status', {}, function(err, res)
     if err then

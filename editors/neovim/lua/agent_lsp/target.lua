@@ -2,8 +2,7 @@
 --- backticks may contain spaces.
 local M = {}
 
---- Returns the part of a line that matches a pattern around a byte, or the pattern's innermost
---- capture.
+--- Finds the match of a pattern around a byte in a line, and returns the pattern's last capture.
 local function around(line, column, pattern)
   local at = 1
   while true do
@@ -56,7 +55,8 @@ function M.candidates(line, column)
   return out
 end
 
---- Returns the file in the root folder, or the URL, at the cursor of the current window.
+--- Returns the existing file or the URL at the cursor of the current window. Relative paths start
+--- at the root folder.
 ---@param root string
 ---@return { address?: string, file?: string, line?: integer, name: string }
 function M.under_cursor(root)

@@ -23,7 +23,7 @@ local dirty = {} ---@type table<agent_lsp.PanelItem, boolean>
 local footer ---@type agent_lsp.PanelItem
 local timer = false
 
-M.longest = 0 -- duration of the longest drawing in milliseconds
+M.longest = 0 -- duration of the longest redraw, in milliseconds
 
 --- Returns the buffer. It is created on first use.
 ---@return integer

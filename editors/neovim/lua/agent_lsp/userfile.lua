@@ -50,7 +50,8 @@ local function read(path)
   return ok and type(value) == 'table' and value or nil
 end
 
---- Sets a provider's base URL and preserves everything else. A file with comments is not changed.
+--- Sets a provider's base URL and preserves the other settings. A file with comments is not
+--- changed.
 ---@param name string
 ---@param url string
 ---@return string? problem

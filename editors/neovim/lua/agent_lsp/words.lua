@@ -26,8 +26,8 @@ local function span(starts, first, len)
   return { starts[first], starts[first + len] }
 end
 
---- Returns the byte spans that differ in the old and the new line, or nothing if the lines have
---- little in common.
+--- Returns the byte spans that differ in the old and the new line, or two empty lists if a line is
+--- empty or too long, or the lines have little in common.
 ---@param old string
 ---@param new string
 ---@return integer[][] old_spans

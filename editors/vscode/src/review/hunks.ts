@@ -128,9 +128,9 @@ export class Offsets {
 export interface Sides {
   base: string;
   proposed: string;
-  /** The position of each undecided hunk in the proposed text. */
+  /** The shown hunks and their ranges in the proposed text. */
   marks: Mark[];
-  /** The position of each undecided hunk in the base text. */
+  /** The shown hunks and their ranges in the base text. */
   baseMarks: Mark[];
 }
 

@@ -137,7 +137,7 @@ export class Proposals implements vscode.Disposable {
     return proposal && file ? this.pendingFile(proposal, file) : undefined;
   }
 
-  /** Requests the pending proposals from the daemon after a restart. */
+  /** Requests the pending proposals from the daemon. */
   async refresh(): Promise<void> {
     const { proposals } = await this.daemon.request('agent/proposal/list', {});
     this.byId.clear();
