@@ -2,7 +2,7 @@ package agent
 
 import "time"
 
-// The engine's defaults and limits. A test checks that docs/reference/features.md lists the same
+// The engine's defaults and limits. A test checks that docs/contribute/engine.md lists the same
 // values.
 const (
 	// DefaultMaxModelCalls is the maximum number of model calls in one turn.

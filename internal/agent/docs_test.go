@@ -279,7 +279,7 @@ func declaredTests(t *testing.T) map[string]bool {
 	return have
 }
 
-// Every method that controls a session has a session script.
+// The session scripts cover each control method, option and outcome listed below.
 func TestEachControlMethodHasAScript(t *testing.T) {
 	var all strings.Builder
 	err := filepath.WalkDir("../../testdata/session",

@@ -292,8 +292,8 @@ func (p *providers) embeddings(
 	return p.embedders[id], nil
 }
 
-// firstModel returns the first model that a provider lists. It is used if the settings do not name
-// a model.
+// firstModel returns the model that config.ChatModel chooses from the provider's list. It is used
+// if the settings do not name a model.
 func (p *providers) firstModel(
 	ctx context.Context,
 	e *config.Endpoint,

@@ -207,8 +207,8 @@ func TestBundleRefuses(t *testing.T) {
 	}
 }
 
-// Every command and each of its flags is listed in its help and offered as a completion. Each shell
-// accepts its completion script.
+// Every top-level command has help, and each of its flags is listed there and offered as a
+// completion. Each installed shell accepts its completion script.
 func TestCompletion(t *testing.T) {
 	for _, c := range (&program{}).commands().Commands() {
 		help, _, code := play(t, nil, "help", c.Name())

@@ -206,9 +206,9 @@ func keysIn(b []byte, where string) (found []string) {
 	return found
 }
 
-// keysInMemory searches all writable memory of a process. It reads the memory in pieces, because a
-// buffer as large as a mapping takes seconds under the race detector. Adjacent pieces overlap by
-// more than the length of a key.
+// keysInMemory searches the writable mappings of a process, except those larger than 256 MiB. It
+// reads the memory in pieces, because a buffer as large as a mapping takes seconds under the race
+// detector. Adjacent pieces overlap by more than the length of a key.
 func keysInMemory(pid int) (found []string) {
 	maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))

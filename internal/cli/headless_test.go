@@ -173,8 +173,8 @@ func TestRunPrintsTheAnswerAlone(t *testing.T) {
 	}
 }
 
-// TestRunExitCodes checks the exit codes listed in docs/reference/commands.md, except for 130,
-// which TestInterruptAtQuestion covers.
+// TestRunExitCodes checks the exit codes listed in docs/reference/commands.md, except for 3, which
+// TestBadModelInput covers, and 130, which TestInterruptAtQuestion covers.
 func TestRunExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		script string

@@ -35,7 +35,7 @@ func TestNormalizer(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		in    []message.ToolCall
-		want  string // ID, name, arguments and problem of each call, separated by …
+		want  string // ID, name and arguments of each call, and the text of one that has a problem
 		dropd int
 	}{
 		{"untouched", []message.ToolCall{{ID: "a", Name: "read", Args: raw(`{"x":1}`)}},
