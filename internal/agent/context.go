@@ -415,7 +415,7 @@ type Compaction struct {
 }
 
 // Compact reduces the context now, with a model's summary if the strategy includes one.
-// instructions are the user's instructions for the summary. The session must be idle. Prompts that
+// instructions are the user's instructions for the summary. No turn may be running. Prompts that
 // arrive in the meantime are queued and start when Compact is done.
 func (s *Session) Compact(ctx context.Context, instructions string) (Compaction, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -305,7 +305,7 @@ func (s *Session) injectLocked(e *entry) {
 
 // Notify adds a message that the user did not type, such as the end of a job. It is delivered at
 // the next boundary, or starts a turn if none is running and wake is set. The session takes
-// ownership of m. Its ID and Time are set if they are empty.
+// ownership of m. Its ID, Time and Role are set if they are empty.
 func (s *Session) Notify(m *message.Message, wake bool) {
 	s.mu.Lock()
 	if s.state.closed() {
@@ -343,7 +343,7 @@ func (s *Session) stamp(m *message.Message) {
 	}
 }
 
-// Abort aborts the running turn. It never waits and may be called any number of times.
+// Abort aborts the running turn or Compact. It never waits and may be called any number of times.
 func (s *Session) Abort(r AbortRequest) (state string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -375,7 +375,7 @@ func (s *Session) abortLocked(silent bool, cause error) {
 }
 
 // Continue starts a turn that continues from the history, or a turn that begins with the first
-// queued message.
+// queued message. If Resume has just started a turn, Continue returns that turn.
 func (s *Session) Continue() (turnID string, err error) {
 	s.mu.Lock()
 	turnID, err = s.continueLocked()
@@ -405,14 +405,14 @@ func (s *Session) continueLocked() (string, error) {
 	return s.launchLocked(), nil
 }
 
-// answeredLocked reports whether the history ends with a complete reply.
+// answeredLocked reports whether the history is empty or ends with a complete reply.
 func (s *Session) answeredLocked() bool {
 	tail := s.tailLocked()
 	return tail == nil ||
 		tail.Role == message.RoleAssistant && (tail.Stop == message.StopEnd || tail.Stop == "")
 }
 
-// tailLocked returns the last message that the model sees.
+// tailLocked returns the last message that the model sees, or nil.
 func (s *Session) tailLocked() *message.Message {
 	for _, m := range slices.Backward(s.conv.view.msgs) {
 		if forModel(m) {

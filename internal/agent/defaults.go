@@ -30,7 +30,7 @@ const (
 	maxTitle = 80
 )
 
-// Texts that become part of the history.
+// Texts that the model or the user receives.
 const (
 	// SkippedText is the result of a call that was skipped because of a steer.
 	SkippedText = "Skipped due to queued user message."

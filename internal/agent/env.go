@@ -54,7 +54,7 @@ type Restored struct {
 	Usage     message.Usage
 	Turns     []Turn
 	Activated []string        // deferred tools that were loaded
-	Paused    bool            //
+	Paused    bool            // whether the session is paused
 	Started   map[string]bool // IDs of calls that have started
 	// ResultFor returns the result text of a call that the restart interrupted. If it is nil or
 	// returns "", the engine's own text is used.

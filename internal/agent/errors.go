@@ -6,7 +6,8 @@ import "errors"
 var (
 	// ErrTurnMismatch reports that the named turn is not the running one.
 	ErrTurnMismatch = errors.New("that turn is not running")
-	// ErrNotIdle reports that a turn is running. The caller can wait for its end or abort it.
+	// ErrNotIdle reports that a turn or Compact is running. The caller can wait for its end or
+	// abort it.
 	ErrNotIdle = errors.New("a turn is running; wait for it to end, or abort it")
 	// ErrPaused reports that the session is paused and must be resumed first.
 	ErrPaused = errors.New("the session is paused: resume it first")

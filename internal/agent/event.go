@@ -27,7 +27,7 @@ func (f SinkFunc) Emit(sessionID string, e Event) { f(sessionID, e) }
 //	  ItemStarted (ItemUpdated | Delta)* ItemCompleted     items interleave
 //	  Retrying, Compacted                                  anywhere between
 //	TurnCompleted                                          the last event of the turn
-//	StateChanged{idle}
+//	StateChanged                                           unless another turn follows
 type Event = tool.SessionEvent
 
 // The events.
@@ -45,7 +45,7 @@ type (
 		TurnID string
 		Item   Item
 	}
-	// ItemUpdated reports a change of status, label, proposal or plan.
+	// ItemUpdated reports a change to an item that is not completed.
 	ItemUpdated struct {
 		TurnID string
 		Item   Item
@@ -55,7 +55,7 @@ type (
 		TurnID string
 		Item   Item
 	}
-	// ItemDelta is a piece of an open item's text.
+	// ItemDelta is a piece of an open item's text, input or output.
 	ItemDelta struct {
 		TurnID string
 		ItemID string

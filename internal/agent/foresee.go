@@ -43,7 +43,8 @@ func (c *callRun) foreseeable() bool {
 	return true
 }
 
-// foreseen reports whether the user can already be asked about call i, which runs later.
+// foreseen reports whether the user can already be asked about call i, which runs later. If so, it
+// creates the call's foresight.
 func (b *batch) foreseen(i int) bool {
 	_, ok := b.s.opts.Approver.(toolcall.Foreseer)
 	c := b.calls[i]

@@ -52,7 +52,8 @@ type (
 	FinalHook interface {
 		BeforeStop(ctx context.Context, turn Turn, answer string) (veto string, err error)
 	}
-	// MatchHook limits a ToolHook to some tools. Without it, a hook is called for all tools.
+	// MatchHook reports which tools a ToolHook concerns. Questions about calls of other tools can
+	// be asked in advance. Without it, a hook concerns all tools.
 	MatchHook interface{ Concerns(tool string) bool }
 	// TimeoutHook sets the time limit of the hook's calls. 0 means DefaultHookTimeout.
 	TimeoutHook interface{ HookTimeout() time.Duration }
@@ -93,7 +94,8 @@ func (s *Session) guard(ctx context.Context, h Hook, f func(ctx context.Context)
 	return nil
 }
 
-// lateAnswer returns the hook's answer if it arrived just as the context ended.
+// lateAnswer returns the hook's answer if it arrived just as the context ended, and otherwise the
+// reason why the context ended.
 func lateAnswer(done chan error, ctx context.Context) error {
 	select {
 	case err := <-done:

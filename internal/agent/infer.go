@@ -200,7 +200,7 @@ func (s *Session) tellFallback(t *turn, why error, to string) {
 	s.Notice("warning", text)
 }
 
-// callModel makes attempts until one succeeds or a retry would be pointless.
+// callModel makes attempts until one succeeds or the retry policy allows no more.
 func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, error) {
 	policy := t.step.retryPolicy()
 	for attempt := 1; ; attempt++ {

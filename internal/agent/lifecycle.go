@@ -25,8 +25,8 @@ type (
 	SessionHook interface {
 		SessionStarts(ctx context.Context, in SessionInfo) (tell string, err error)
 	}
-	// SessionEndHook is called when a session in which a turn has run is closed. Its time limit is
-	// sessionEndTime.
+	// SessionEndHook is called when a session in which a turn has run is closed. All of these hooks
+	// together have the time limit sessionEndTime.
 	SessionEndHook interface {
 		SessionEnds(ctx context.Context, in SessionInfo) error
 	}

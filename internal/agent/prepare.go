@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// newCall prepares a call without running anything.
+// newCall prepares a call without running the tool.
 func (s *Session) newCall(t *turn, call *message.ToolCall, index int, st *stream) *callRun {
 	c := &callRun{
 		s: s, t: t, step: t.step, call: call, index: index, args: call.Args,

@@ -121,8 +121,8 @@ func (s *Session) recordQueueLocked() {
 }
 
 // takeLocked takes the first entry of a queue, or all of them. Before the caller releases the lock,
-// it commits the messages and then records the queue. If the process crashes in between, a message
-// is delivered twice instead of never.
+// it must commit the messages and then record the queue. If the process crashes between the two, a
+// message is delivered twice instead of never.
 func (s *Session) takeLocked(q *[]*entry, mode QueueMode) []*entry {
 	n := len(*q)
 	if mode == QueueOneAtATime && n > 1 {

@@ -72,7 +72,7 @@ var _ toolcall.Scheduled = (*scheduled)(nil)
 func (s *scheduled) Run()            { s.b.run(s.i) }
 func (s *scheduled) Files() []string { return s.c.files() }
 
-// Class implements [toolcall.Scheduled].
+// Class implements toolcall.Scheduled.
 func (s *scheduled) Class() toolcall.Class {
 	switch c := s.c; {
 	case c.early != nil:
@@ -87,7 +87,8 @@ func (s *scheduled) Class() toolcall.Class {
 	return toolcall.Alone
 }
 
-// run runs call i, unless the call already has a result.
+// run runs call i, unless its result is already known, the turn has been aborted or a steer is
+// waiting.
 func (b *batch) run(i int) {
 	c := b.calls[i]
 	c.slot.AwaitEarlier(b.t.ctx)

@@ -175,7 +175,7 @@ func (t *turn) mustLast(m *message.Message) bool {
 	return false
 }
 
-// account adds the cost of a reply to the totals, even if the reply is dropped.
+// account adds the usage of a reply to the totals, even if the reply is dropped.
 func (s *Session) account(t *turn, m *message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

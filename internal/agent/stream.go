@@ -11,7 +11,7 @@ import (
 )
 
 // stream converts the deltas of one attempt to items. Each run of text or reasoning and each tool
-// call becomes an item. stream holds its lock while it emits an event, so that no event follows
+// call becomes an item. stream holds its lock while it emits an event, so that no delta follows
 // close.
 type stream struct {
 	s         *Session

@@ -52,9 +52,9 @@ type replies struct {
 	skips      []string         // notices about skipped providers
 	previous   *message.Message // the previous assistant message of this turn
 	afterTools bool             // whether the last event was a tool result
-	budget     repair.Budget    // counts since tools last ran, like the fields below
+	budget     repair.Budget    // counts since tools last ran, like rephrased
 	rephrased  int
-	vetoes     int
+	vetoes     int // in the whole turn
 }
 
 // The phases of a turn that an abort can interrupt.

@@ -69,7 +69,8 @@ func (s *Session) takeTurnLocked(mode QueueMode) []*entry {
 	return taken
 }
 
-// stoppedOptions returns the options of a turn that a pause stopped before the session was stored.
+// stoppedOptions returns the options of the last turn, which was waiting for the end of a pause
+// when the daemon ended.
 func (s *Session) stoppedOptions(turns []Turn) *TurnOptions {
 	last := turns[len(turns)-1].TurnID
 	for _, m := range s.conv.messages {

@@ -96,7 +96,7 @@ func (q *questions) putField(ctx context.Context, question host.Question) (host.
 // questioner is a function that asks the user one question.
 type questioner func(ctx context.Context, q host.Question) (host.Answer, error)
 
-// grants converts the policy's grants to their wire form.
+// grants lists and revokes the policy's grants for the client.
 type grants struct{ engine *policy.Engine }
 
 var _ agentapi.Grants = grants{}
@@ -118,7 +118,7 @@ func (g grants) Revoke(id string) error {
 	return err
 }
 
-// jobs converts the background jobs to their wire form.
+// jobs gives the client and the sub-agents access to the background jobs.
 type jobs struct {
 	jobs     *tools.Jobs
 	sessions *liveSessions

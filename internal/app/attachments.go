@@ -54,7 +54,7 @@ func (k *keptTexts) index(b message.Block) int {
 	})
 }
 
-// get returns the stored text of an attachment, or nil if the client attached no text.
+// get returns the stored text of an attachment, or nil if there is none.
 func (k *keptTexts) get(b message.Block) *keptText {
 	k.mu.Lock()
 	defer k.mu.Unlock()

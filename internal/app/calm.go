@@ -8,14 +8,14 @@ import (
 )
 
 // calmDelay is how long no turn must have run before a daemon returns memory. Most prompts that
-// follow an answer take longer to write. A program that sends prompts one after another never waits
-// this long, so the daemon does not return memory that it needs again for the next prompt.
+// follow an answer take longer to write. A program that sends prompts one after another usually
+// waits less, so the daemon does not return memory that it needs again for the next prompt.
 const calmDelay = 500 * time.Millisecond
 
 // calm returns memory that the heap no longer needs to the system after the last running turn. A
 // turn leaves garbage that the runtime would keep, because it collects a small heap only after
-// several MiB of new objects. calm does nothing after the start of the daemon, because a collection
-// would then touch more memory than it returns. calm is safe for concurrent use.
+// several MiB of new objects. calm does nothing before the first turn has ended, because a
+// collection would then touch more memory than it returns. calm is safe for concurrent use.
 type calm struct {
 	free func()
 

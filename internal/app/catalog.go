@@ -166,8 +166,8 @@ func (k *modelCatalog) refresh(url string) error {
 	return nil
 }
 
-// claim reports whether a refresh is due, and if so records this process's attempt. If the attempt
-// fails, the next attempt is made a day later.
+// claim reports whether a refresh is due, and if so records this process's attempt. The next
+// attempt is made at least a day later, even if this one fails.
 func (k *modelCatalog) claim() (due bool, err error) {
 	checked := k.path + ".checked"
 	err = filelock.With(checked, func() error {

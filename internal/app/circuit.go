@@ -102,8 +102,9 @@ type guardedModel struct {
 	ref     string
 	circuit *circuit
 	allowed func() error // returns the reason why the provider may not get a prompt, or nil
-	// otherwise is set if a model of another provider can answer instead. If it is not set, the
-	// model is called even if its provider keeps failing, because the user has no alternative.
+	// otherwise is set if a later model of the chain belongs to another provider. If it is not set,
+	// the model is called even if its provider keeps failing, because no other provider is left to
+	// try.
 	otherwise bool
 }
 

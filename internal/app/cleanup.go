@@ -19,7 +19,7 @@ type cleanup struct {
 	folders   *folders
 	workspace *workspace.Workspace
 	library   *session.Library
-	later     func(func()) // runs a function after the first model requests
+	later     func(func()) // runs a function when no model request is urgent
 
 	background sync.WaitGroup
 	closing    chan struct{} // closed by close; tasks that have not begun are then dropped

@@ -166,8 +166,8 @@ func (c serverClaims) Set(root string, trusted bool) error {
 	return c.file.RefuseClaims(root, c.list)
 }
 
-// sandbox returns the sandbox for a language server. The server can read its program, the files in
-// its arguments, and the node_modules folders that contain them.
+// sandbox returns the sandbox for a language server. The server can also read its program, the
+// files in its arguments, and the node_modules folders that contain them.
 func (t *serverTrust) sandbox(c langserver.Config) (*sandbox.Plan, error) {
 	real, err := realProgram(c)
 	if err != nil {

@@ -16,9 +16,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// localServers decides whether prompts may go to a model server that was found by probing. Any
-// program can listen on these ports, so the user is asked first. The answer is valid for the URL
-// and the program that listens there. It is safe for concurrent use.
+// localServers decides whether prompts may go to a local model server that the user did not choose,
+// such as one that was found by probing. Any program can listen on a local port, so the user is
+// asked first. The answer is valid for the URL and the program that listens there. It is safe for
+// concurrent use.
 type localServers struct {
 	file    *config.TrustFile
 	policy  func() *policy.Engine
@@ -38,8 +39,8 @@ func (d *daemon) newLocalServers() *localServers {
 	}
 }
 
-// foundServer is a server that was found by probing, together with the programs that now listen on
-// its port.
+// foundServer is a local model server that the user did not choose, together with the programs that
+// now listen on its port.
 type foundServer struct {
 	*localServers
 	endpoint *config.Endpoint
@@ -145,8 +146,8 @@ func (p *providers) find(
 	return &doubtful, nil
 }
 
-// mayPrompt returns an error if prompts and other text may not be sent to an endpoint. Only a
-// server that was found by probing needs the user's consent.
+// mayPrompt returns an error if prompts and other text may not be sent to an endpoint. Only a local
+// server that the user did not choose needs the user's consent.
 func (p *providers) mayPrompt(e *config.Endpoint) error {
 	if !e.Probed {
 		return nil

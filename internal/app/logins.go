@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// Logins returns the keys that the user has stored.
+// Logins opens the store of the user's API keys.
 func Logins(env []string) *login.Store {
 	return login.Open(StateDir(env), func(name string) string { return Lookup(env, name) })
 }

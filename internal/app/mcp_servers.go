@@ -27,7 +27,7 @@ type mcpServers struct {
 	root      string
 	config    func() *config.Config
 
-	due         atomic.Bool // whether sessions have started since the last call of start
+	due         atomic.Bool // whether later has scheduled a call of start
 	definitions mcp.Definitions[config.MCP]
 }
 
@@ -42,7 +42,7 @@ func (m *mcpServers) later() {
 
 // start makes the running MCP servers match the settings. Servers start in the background.
 func (m *mcpServers) start() {
-	m.due.Store(false) // a session that starts later sets due again
+	m.due.Store(false) // later may be called again from now on
 	m.definitions.Apply(m.wanted, func(s config.MCP) bool { return s.Disabled }, m.configure)
 }
 

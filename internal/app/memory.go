@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// memories converts the memory store to its wire form.
+// memories gives the client access to the memory store.
 type memories struct{ store *memory.Store }
 
 var _ agentapi.Memory = memories{}
@@ -33,8 +33,8 @@ func (d *daemon) openMemory() *memory.Store {
 	)
 }
 
-// embedder returns the name of the embedding model in the settings and the function that calls the
-// model. The function is nil if the settings name no model.
+// embedder returns the base URL and the name of the embedding model in the settings, and the
+// function that calls the model. The function is nil if the settings name no model.
 func (d *daemon) embedder() (string, memory.Embed) {
 	c := d.settings.config()
 	if c.Memory == nil || c.Memory.Embeddings == nil || c.Memory.Embeddings.Model == "" {
@@ -66,8 +66,8 @@ const (
 // HookName implements agent.Hook. sessionParts is the hook that adds memories to prompts.
 func (p *sessionParts) HookName() string { return "memory" }
 
-// BeforePrompt adds the memories that match the user's prompt, at most as many as memory.inject
-// allows.
+// BeforePrompt adds the memories that match the user's prompt and that the model has not seen yet,
+// at most as many as memory.inject allows.
 func (p *sessionParts) BeforePrompt(
 	ctx context.Context,
 	_ string,

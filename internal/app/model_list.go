@@ -85,7 +85,8 @@ func (p *providers) usable(c *config.Config) []string {
 	})
 }
 
-// listOne returns the models of one provider.
+// listOne returns the models of one provider without those that cannot hold a conversation, such as
+// embedding models.
 func (p *providers) listOne(
 	ctx context.Context,
 	c *config.Config,

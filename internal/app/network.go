@@ -79,7 +79,7 @@ func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 }
 
 // traffic keeps the policy of a command's session until the command has ended. A background job of
-// a sub-agent outlives the sub-agent's session.
+// a sub-agent may outlive the sub-agent's session.
 type traffic struct {
 	*proxy.Run
 	release func()

@@ -30,7 +30,7 @@ func newNotices(
 }
 
 // send shows a notice that belongs to no session. The server must not send anything to the client
-// before it answers initialize, so notices wait until a session exists.
+// before it answers initialize, so notices wait until the first turn starts.
 func (n *notices) send(level, text string) {
 	text = n.redact.Text(text)
 	n.log.Warn(text, "level", level)
@@ -45,7 +45,7 @@ func (n *notices) send(level, text string) {
 	}
 }
 
-// flush shows the waiting notices in the first session.
+// flush shows the waiting notices in a session whose turn is about to start.
 func (n *notices) flush(info host.SessionInfo) {
 	n.mu.Lock()
 	early := n.early

@@ -189,7 +189,7 @@ func (d *daemon) rootURIs() []string {
 	return out
 }
 
-// osEnviron returns the process's environment. It is used if no environment was given.
+// osEnviron returns env, or the process's environment if env is nil.
 func osEnviron(env []string) []string {
 	if env == nil {
 		return os.Environ()

@@ -112,7 +112,7 @@ func (p *processRunner) format(ctx context.Context, path string, text []byte) ([
 	return res.Head, nil
 }
 
-// maxFormatted is the maximum size, in bytes, of text that is formatted.
+// maxFormatted is the maximum size, in bytes, of a formatter's output.
 const maxFormatted = 8 << 20
 
 // check runs the check command from the settings after an edit.
@@ -156,10 +156,11 @@ const keyCommandTimeout = 20 * time.Second
 // maxKey is the maximum size, in bytes, of a key command's output.
 const maxKey = 64 << 10
 
-// runKeyCommand runs provider.apiKeyCommand. It may need any variable of the user, so it gets the
-// daemon's own environment. It finds no program in the workspace. The user's own command does not
-// run there either, because programs such as python3 -m first look for code in their folder. Its
-// stdout is treated as a secret from then on. Its stderr is used only for the error.
+// runKeyCommand runs the apiKeyCommand of a provider. It may need any variable of the user, so it
+// gets the daemon's own environment, but without the folders of the workspace in PATH. The user's
+// own command does not run in the workspace either, because programs such as python3 -m first look
+// for code in their folder. Its stdout is treated as a secret from then on. Its stderr is used only
+// for the error.
 func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (string, error) {
 	if p.config != nil && !namesKeyCommand(p.config(), argv) {
 		return "", errUntrusted

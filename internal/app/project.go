@@ -37,7 +37,8 @@ func (d *daemon) instructions(info host.SessionInfo) string {
 	return project.System(files)
 }
 
-// listCommands lists the templates of the project and the prompts of its MCP servers.
+// listCommands lists the command templates of the project and the user, and the prompts of the MCP
+// servers.
 func (d *daemon) listCommands(ctx context.Context) ([]wire.SlashCommand, error) {
 	out := []wire.SlashCommand{}
 	commands, _ := d.project.Commands()

@@ -163,8 +163,8 @@ func (d *daemon) closed(id string, deleted bool) {
 	}
 }
 
-// ready returns an error if a turn cannot start in a session because the model has no provider. If
-// model is "", it checks the model of the settings.
+// ready returns an error if a turn cannot start in a session because the model has no provider that
+// may be used. If model is "", it checks the model of the settings.
 func (d *daemon) ready(sessionID, model string) error {
 	p := d.sessions.get(sessionID)
 	if p == nil {
@@ -188,10 +188,10 @@ func (p *sessionParts) ready(model string) error {
 }
 
 // Next implements agent.Environment. A change to the settings takes effect at the next step. At the
-// start of a turn, Next first asks the user whether a wide folder may be the workspace, and whether
-// to trust the workspace settings that need trust. It asks first so that hooks in those settings
-// also run at the start. Before the first model call, Next also asks about a model server that was
-// found but not configured.
+// start of a turn of the user's session, Next first asks the user whether a wide folder may be the
+// workspace, and whether to trust the workspace settings that need trust. It asks first so that
+// hooks in those settings also run at the start. Before a model call, Next also asks about a local
+// model server that the user did not choose.
 func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
 	if turn.Begins && p.depth == 0 {
 		p.d.askFolders(ctx, p.info)

@@ -116,7 +116,7 @@ func inMode(c config.Config) config.Config {
 		c.Permissions = withMore(c.Permissions, *m.Permissions)
 	}
 	if t := m.Tools; t != nil && c.Tools == nil {
-		// modeOf has already applied the other settings
+		// modeOf returns the lists of enabled and disabled tools
 		c.Tools = &config.Tools{DeferBytes: t.DeferBytes, StopAfter: t.StopAfter,
 			MaxParallel: t.MaxParallel}
 	} else if t != nil {

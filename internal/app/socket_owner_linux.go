@@ -53,8 +53,8 @@ func userName(uid int) string {
 	return id
 }
 
-// listening finds the sockets that accept connections to an IPv4 address. It returns the user of
-// each socket, keyed by the socket's inode.
+// listening finds the sockets that accept connections to an address. It returns the user of each
+// socket, keyed by the socket's inode.
 func listening(at netip.AddrPort) map[string]int {
 	sockets := map[string]int{}
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
-// doctorTimeout limits the network requests of doctor.
+// doctorTimeout limits the network requests of doctor and of models.
 const doctorTimeout = 10 * time.Second
 
 // doctorCommand returns the command that reports the configuration, the provider's response and the

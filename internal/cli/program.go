@@ -1,6 +1,6 @@
-// Package cli implements the command line. It contains one file for each subcommand, the demo, and
-// a small LSP client. The run and demo commands use this client to communicate with a daemon. Start
-// reading at Run.
+// Package cli implements the command line: the subcommands, including the demo, and a small LSP
+// client. The run and demo commands use this client to communicate with a daemon. Start reading at
+// Run.
 package cli
 
 import (

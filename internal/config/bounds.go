@@ -53,8 +53,8 @@ func (c *checker) restrictBounds(tree, base map[string]any) (held []Claimed) {
 	return held
 }
 
-// restrictTools prevents a workspace from enabling tools that the user disabled and from replacing
-// the user's own list of enabled tools.
+// restrictTools prevents a workspace from enabling tools that the user disabled, and from replacing
+// the user's own list of enabled tools with one that has other tools.
 func (c *checker) restrictTools(tree, base map[string]any) (held []Claimed) {
 	if v, ok := lookup(tree, "tools.disable"); ok {
 		own, _ := lookup(base, "tools.disable")

@@ -11,7 +11,7 @@ import (
 // Explanation describes which layer a key's value comes from.
 type Explanation struct {
 	Path   string
-	Value  string   // as JSON; for keys that may contain secrets, only whether the key is set
+	Value  string   // as JSON; values that may be secrets are replaced by "(set)"
 	Layer  string   // the layer that set the value
 	Hidden []string // other layers that set it and were overridden; the highest layer is first
 }
@@ -43,8 +43,8 @@ func (s *Set) Explain() []Explanation {
 	return all
 }
 
-// shown returns a value for display. It omits headers and environments, whose values may be
-// secrets.
+// shown returns a value for display. It omits the values of headers, environments and query
+// parameters, which may be secrets.
 func shown(path string, v any) string {
 	v = masked(path, v)
 	b, err := json.Marshal(v)

@@ -139,7 +139,7 @@ func (r *Resolver) HasKey(config *Config, name string) bool {
 }
 
 // Key returns the key for the next call. It returns "" if the provider needs no key. An error
-// explains what to do and contains no secret.
+// explains why there is no key.
 func (e *Endpoint) Key(ctx context.Context) (string, error) {
 	k := &e.key
 	if e.Local {

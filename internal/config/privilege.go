@@ -12,9 +12,10 @@ import (
 // Every setting is in exactly one of the tables privileged, bounds, switches, filtered,
 // conversation and ranks. TestEverySettingIsClassified checks this.
 
-// privileged lists keys that start programs, reach the network, determine where keys are sent, cost
-// money without a limit, change which parts of a reply take effect, or send prompts automatically.
-// Only the user may set them, unless the workspace is trusted. A key includes everything below it.
+// privileged lists keys that start programs, reach the network, determine where keys are sent,
+// loosen the sandbox, cost money without a limit, change which parts of a reply take effect, or
+// send prompts automatically. Only the user may set them, unless the workspace is trusted. A key
+// includes everything below it.
 var privileged = []string{
 	"provider", "providers", "prices", "catalog", "mcpServers", "languageServers", "hooks", "check",
 	"formatters", "shell", "environment", "network", "webSearch", "fetch", "memory.embeddings",

@@ -80,7 +80,7 @@ var runners = set("go", "deno", "bun", "uv", "poetry", "pdm", "pipenv", "rye", "
 var movers = set("cd", "pushd", "-C", "--cwd", "--dir", "--directory", "--prefix")
 
 // dataExtensions are extensions of files that programs write. Such a file belongs to a claim only
-// if a program starts it.
+// if it is executable or a program starts it.
 var dataExtensions = set(".log", ".out", ".err", ".tmp", ".pid", ".sock", ".lock", ".cache",
 	".csv", ".tsv", ".db", ".db3", ".sqlite", ".sqlite3", ".ndjson", ".jsonl", ".parquet", ".prof",
 	".cov", ".coverage")

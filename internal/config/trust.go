@@ -13,7 +13,9 @@ import (
 // Answer is the user's answer about a workspace. The zero value means that the user was not asked.
 type Answer struct {
 	Refused bool
-	Trusted map[string]string // digests of the claims that the user trusts, by the claim's layer
+	// Trusted maps the layers of claims to the claims' digests. The digest of a claim that the user
+	// does not trust has the prefix refused.
+	Trusted map[string]string
 }
 
 // Covers reports whether the user trusts exactly the contents of a claim.

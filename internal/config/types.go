@@ -3,9 +3,8 @@ package config
 import "encoding/json"
 
 // Config contains all settings (docs/reference/configuration.md). Every layer and every session
-// uses this type. A nil pointer or an empty value means "not set here". This package merges the
-// layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and
-// of the JSON Schema.
+// uses this type. A nil pointer or an empty value means "not set here". The tags doc, default,
+// enum, min and max are the source of docs/reference/configuration.md and of the JSON Schema.
 //
 // Config contains no secrets. Keys come from environment variables or from commands.
 //

@@ -59,7 +59,7 @@ type Config struct {
 	Matcher string // glob of tool names, for tool and permission points; "" matches all
 	Command string
 	Args    []string
-	Env     []string // the command's complete environment, which contains no secrets
+	Env     []string // the command's complete environment
 	Dir     string
 	Timeout time.Duration // 0 means DefaultTimeout
 	Allowed func() error  // returns the reason why the command may not start; may be nil

@@ -196,7 +196,7 @@ export interface Compaction {
   messagesAfter: number;
 }
 
-/** Config contains all settings (docs/reference/configuration.md). Every layer and every session uses this type. A nil pointer or an empty value means "not set here". This package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config contains no secrets. Keys come from environment variables or from commands. */
+/** Config contains all settings (docs/reference/configuration.md). Every layer and every session uses this type. A nil pointer or an empty value means "not set here". The tags doc, default, enum, min and max are the source of docs/reference/configuration.md and of the JSON Schema. Config contains no secrets. Keys come from environment variables or from commands. */
 export interface Config {
   /** Model id, or NAME/id for a model from a provider in providers or a built-in provider. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
   model?: string;

@@ -13,7 +13,7 @@ import (
 
 // Reducer makes a history smaller. Reduce returns in.Messages itself if there is nothing to do, and
 // stops as soon as the target is met. It works on clones and never changes a message. It never
-// separates a call from its result. Only emergency may shorten messages in units that must be kept.
+// separates a call from its result, and never drops a unit that must be kept.
 type Reducer interface {
 	Name() string
 	Reduce(ctx context.Context, in *Input) ([]*message.Message, error)

@@ -79,7 +79,8 @@ func (summary) Reduce(ctx context.Context, in *Input) ([]*message.Message, error
 	return out, nil
 }
 
-// onlySummary reports whether there is nothing to add to an existing summary.
+// onlySummary reports whether there is too little to summarize, apart from existing summaries and
+// units that must be kept.
 func onlySummary(msgs []*message.Message, us []unit) bool {
 	fresh := 0
 	for _, u := range us {
@@ -157,7 +158,8 @@ func summaryPrompt(in *Input, old []*message.Message, previous string) string {
 	return b.String()
 }
 
-// writeTranscript writes one paragraph for each message. An image is written as [image].
+// writeTranscript writes the messages as text, without existing summaries and app-level messages.
+// An image is written as [image].
 func writeTranscript(b *strings.Builder, msgs []*message.Message) {
 	for _, m := range msgs {
 		if _, ok := m.Meta[summaryKey]; ok || m.App != "" {

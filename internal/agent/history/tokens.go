@@ -89,7 +89,8 @@ type Meter struct {
 // messages in that input.
 type stored struct{ input, estimate int }
 
-// Limits for the calibration. A count outside these limits is considered wrong.
+// Limits for the calibration. A ratio outside these limits is replaced by the nearer limit, because
+// the count is probably wrong.
 const (
 	minRatio      = 0.5
 	maxRatio      = 3.0

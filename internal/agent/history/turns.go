@@ -247,8 +247,8 @@ func dropUnits(in *Input, us []unit, drop []bool) []*message.Message {
 	return out
 }
 
-// importance drops the least important units: first old results, then old messages. Failures and
-// the user's messages are kept longer.
+// importance drops the least important units: first old calls with their results, then other old
+// messages. Failures and the user's messages are kept longer.
 type importance struct{}
 
 func (importance) Name() string { return Importance }

@@ -16,7 +16,7 @@ type unit struct {
 	from, to int
 	user     bool // a visible user message, which begins a turn
 	pinned   bool
-	keep     bool // must not be dropped or shortened
+	keep     bool // must not be dropped; its results may be shortened
 	tokens   int
 }
 

@@ -4,6 +4,6 @@
 // The memories are stored in an embedded SQLite database with a ranked full-text index. The
 // database is opened on first use and shared by all daemons of the user. If there is an embedding
 // function, results of a semantic search are merged with those of the full-text search. The package
-// starts no process and opens no connection. Start at Store. tools.go makes the store available to
-// the model.
+// itself starts no process and makes no network connection. Start at Store. tools.go makes the
+// store available to the model.
 package memory

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// keyOf derives a key from the first words of a memory's content.
+// keyOf derives a key from the first words of a memory's content and a hash of the content.
 func keyOf(content string) string {
 	words := strings.FieldsFunc(strings.ToLower(content), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -49,7 +49,7 @@ type Memory struct {
 	Content   string
 	Tags      []string
 	Scope     string // Workspace or User
-	Author    string // user, agent, or a sub-agent's name
+	Author    string // user or agent
 	CreatedAt time.Time
 	UpdatedAt time.Time
 	Score     float64 // score of a search result, at most 1; higher is better
@@ -284,7 +284,7 @@ func (s *Store) store(
 	return saved, nil
 }
 
-// clean checks a memory and removes secrets from it.
+// clean checks a memory and removes secrets from its content.
 func (s *Store) clean(m *Memory) error {
 	m.Content = strings.TrimSpace(strings.ToValidUTF8(m.Content, "\uFFFD"))
 	if s.opts.Redact != nil {

@@ -18,7 +18,7 @@ var rememberText string
 //go:embed recall.md
 var recallText string
 
-// maxShown is the maximum size, in bytes, of each memory in a result with several memories.
+// maxShown is the maximum size, in bytes, of each memory in the result of a search.
 const maxShown = 4000
 
 // Tools returns the tools remember and recall for a store. recall also finds passages in the

@@ -51,8 +51,8 @@ func (s *Store) embed(ctx context.Context, text string) embedding {
 	return embedding{model, pack(vectors[0])}
 }
 
-// pack encodes a unit vector with eight bits per component, preceded by its scale. This takes a
-// quarter of the space of float32 components and is precise enough for ranking.
+// pack encodes a vector, scaled to unit length, with eight bits per component, preceded by its
+// scale. This takes a quarter of the space of float32 components and is precise enough for ranking.
 func pack(v []float32) []byte {
 	var norm, most float64
 	for _, x := range v {

@@ -171,7 +171,7 @@ type Message struct {
 	// Metadata.
 	Time   time.Time `json:"time"`
 	TurnID string    `json:"turnId,omitempty"` // the turn to which it belongs
-	// Author is user, agent, tools, engine, job, or a sub-agent's name.
+	// Author is user, agent, tools, engine or job.
 	Author string `json:"author,omitempty"`
 	Source Source `json:"source,omitempty"`
 	Hidden bool   `json:"hidden,omitempty"` // sent to the model but not shown
@@ -236,7 +236,8 @@ func (m *Message) ToolCalls() []*ToolCall {
 	return calls
 }
 
-// Clone returns a deep copy without cached encodings.
+// Clone returns a copy without cached encodings. The copy can be changed without changing m, except
+// for the contents of byte slices.
 func (m *Message) Clone() *Message {
 	c := &Message{
 		ID: m.ID, Role: m.Role, CallID: m.CallID, Name: m.Name, IsError: m.IsError,

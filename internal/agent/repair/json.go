@@ -433,7 +433,8 @@ func (p *parser) bare() bool {
 	return true
 }
 
-// appendNumber appends w as a number if it is one in any notation, else as a string.
+// appendNumber appends w as a number if it is written as one, for example in hexadecimal, and
+// otherwise as a string.
 func appendNumber(out []byte, w string) []byte {
 	if json.Valid([]byte(w)) {
 		return append(out, w...)

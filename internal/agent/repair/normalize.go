@@ -20,13 +20,13 @@ type Report struct {
 	FromText int // calls found in the text
 }
 
-// Normalize repairs the tool calls of an assistant message. IDs become unique and get a form that
-// every provider accepts. Names that differ from a known tool's name only in case, a prefix or
-// stray tokens become that name. Arguments become JSON objects. Arguments that cannot be repaired
-// are kept in Raw with a Problem, so that the call's result can inform the model. Calls that were
-// cut off by the output limit are removed. If the parser is on and there is no structured call,
-// Normalize searches for calls in the text. Normalize does not change msg. If no change is
-// necessary, it returns msg itself.
+// Normalize repairs the tool calls of an assistant message. IDs become unique and consist of at
+// most 64 letters, digits, underscores and hyphens. Names that differ from a known tool's name only
+// in case, a prefix or stray tokens become that name. Arguments become JSON objects. Arguments that
+// cannot be repaired are kept in Raw with a Problem, so that the call's result can inform the
+// model. Calls that were cut off by the output limit are removed. If the parser is on and there is
+// no structured call, Normalize searches for calls in the text. Normalize does not change msg. If
+// no change is necessary, it returns msg itself.
 func Normalize(msg *message.Message, known []string, o Options) (*message.Message, Report) {
 	n := &normalizer{o: o, known: known, seen: map[string]string{}}
 	out := msg.Clone()
@@ -250,8 +250,8 @@ func (n *normalizer) newID() string {
 	return randomID()
 }
 
-// randomID returns nine lower-case letters and digits. This is the only form that Mistral accepts,
-// and other providers accept it too.
+// randomID returns nine lower-case letters and digits. Mistral accepts only IDs of nine letters and
+// digits, and other providers accept them too.
 func randomID() string {
 	const set = "abcdefghijklmnopqrstuvwxyz0123456789"
 	b := make([]byte, 9)

@@ -10,10 +10,10 @@ import (
 
 // ParseCalls finds tool calls that a model wrote as text, in the forms that models were trained on
 // (see tagForms and loose.go). It returns the calls and the text without them. It finds only calls
-// of known tools. If known is empty, it accepts every name in an explicit form. Examples are not
-// treated as calls: inline code, quotations, code blocks in another language, text after words such
-// as "for example", and bare JSON followed by prose. White space in the prose is preserved. The
-// time is linear in the length of the text.
+// of known tools. If known is empty, it accepts any plausible name. Examples are not treated as
+// calls: inline code, quotations, code blocks in another language, text after words such as "for
+// example", and bare JSON followed by prose. Except next to a removed call, white space in the
+// prose is preserved. The time is linear in the length of the text.
 func ParseCalls(text string, known []string) ([]*message.ToolCall, string) {
 	return parseCalls(text, known, randomID)
 }
@@ -211,8 +211,9 @@ func speaksOfExample(line string) bool {
 // maxFound limits the number of calls in one reply. No model intends to make more.
 const maxFound = 256
 
-// maxTries limits, for each form, how many pieces of one reply are tried as calls. Otherwise, text
-// with many opening brackets and no calls would repeat the most expensive work.
+// maxTries limits, for each kind of search (tags, bare JSON, lines), how many pieces of one reply
+// are tried as calls. Otherwise, text with many opening brackets and no calls would repeat the most
+// expensive work.
 const maxTries = 2048
 
 func (s *scanner) full() bool { return len(s.found) >= maxFound || s.tries <= 0 }
@@ -288,7 +289,7 @@ func (s *scanner) accepted() []found {
 }
 
 // isFiller reports whether text has no content. Such text consists only of white space, closing
-// tags, special tokens, backticks and closing brackets.
+// tags, special tokens, backticks, closing brackets, commas and semicolons.
 func isFiller(text string) bool {
 	text = strings.TrimSpace(text)
 	for len(text) > 0 {

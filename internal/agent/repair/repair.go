@@ -1,8 +1,8 @@
 // Package repair repairs the output of models: tool calls with invalid IDs, names and arguments
-// (Normalize), calls written as text (ParseCalls), malformed JSON (JSON), unusable replies
-// (Validate), and terminal escape sequences (StripANSI). It makes no decisions. Each function
-// returns its findings, and the engine acts on them. All functions take linear time and can be
-// switched off in Options. Start at Normalize and Validate.
+// (Normalize), calls written as text (ParseCalls), unusable replies (Validate), and terminal escape
+// sequences (StripANSI). It makes no decisions. Each function returns its findings, and the engine
+// acts on them. All functions take linear time. Options switches the repairs on or off. Start at
+// Normalize and Validate.
 package repair
 
 import "strings"

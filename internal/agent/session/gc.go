@@ -14,7 +14,7 @@ type Retention struct {
 	Keep     []string      // IDs of sessions to keep, even if they are closed in the meantime
 }
 
-// EmptyAge is the time for which a session without messages is kept.
+// EmptyAge is the time for which an empty session is kept (see Entry.Empty).
 const EmptyAge = 24 * time.Hour
 
 // makingTime is the time for which a log without a header is treated as a session that is being

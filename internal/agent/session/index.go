@@ -96,7 +96,7 @@ func (l *Library) readIndex(id string, size int64) (Entry, bool) {
 }
 
 // entryFromDisk returns the list entry for a log of size bytes. It reads the index and applies the
-// lines that were written after it. A missing or invalid index is rebuilt.
+// lines that were written after it. Without a valid index, it reads the log from the start.
 func (l *Library) entryFromDisk(id string, size int64) (Entry, error) {
 	e, ok := l.readIndex(id, size)
 	if ok && e.Bytes == size {

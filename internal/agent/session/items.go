@@ -76,7 +76,7 @@ type itemReader struct {
 	last  *message.Message
 }
 
-// item reads an item. ok is false if it does not have the format that this version writes.
+// item reads an item. ok is false if the record cannot be decoded.
 func (r *itemReader) item(ref itemRef) (it Item, ok bool, err error) {
 	raw, err := r.raw(ref.off, ref.n)
 	if err != nil {

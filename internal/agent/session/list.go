@@ -23,8 +23,8 @@ type Query struct {
 }
 
 // List returns sessions, most recently updated first. If there are more sessions, it also returns a
-// cursor. Sessions without messages are omitted unless they are open in this process. List reads a
-// log only if the log is newer than its index or if q.Text is set.
+// cursor. Empty sessions are omitted unless they are open in this process. List reads a log only if
+// the log is newer than its index or if q.Text is set.
 func (l *Library) List(q Query) ([]Entry, string, error) {
 	all, err := l.entries()
 	if err != nil {

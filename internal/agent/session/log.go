@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// MaxTitle is the maximum length, in runes, of a title derived from the first prompt.
+// MaxTitle is the maximum length, in runes, of a title from ShortTitle.
 const MaxTitle = 80
 
 // Entry is a session's entry in a list.
@@ -224,7 +224,8 @@ func (l *logState) visible() []itemRef {
 	return refs
 }
 
-// turnID returns the ID of the turn in a turnStart record, in any of the stored formats.
+// turnID returns the ID of the turn in a turnStart record, in any of the stored formats, or
+// "unknown".
 func turnID(r *agent.Record) string {
 	if r.Turn != nil {
 		return r.Turn.TurnID

@@ -63,7 +63,7 @@ type Recording struct {
 }
 
 // Record returns the session as a session script for a bug report. With the expected outcome added,
-// the script becomes a test. It contains no secret that the log does not contain.
+// the script becomes a test. Record does not remove secrets from its arguments.
 func Record(in *Loaded, rec Recording) ([]byte, error) {
 	model, err := ModelScript(in)
 	if err != nil {

@@ -243,7 +243,7 @@ func (s *Session) NextSeq() uint64 {
 }
 
 // reserve reserves another block of numbers. If writing fails (a full disk, another writer),
-// numbers are still used, and the next call tries to reserve again.
+// numbers are still used, and a later call tries again.
 func (s *Session) reserve(n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,8 @@ const (
 	Concurrency = 4
 	// MaxDepth is the maximum nesting depth of sub-agents. 1 means that they may not call any.
 	MaxDepth = 2
-	// maxOutput is the maximum size of one sub-agent's answer that is returned to the model.
+	// maxOutput is the maximum size, in bytes, of one sub-agent's answer that is returned to the
+	// model.
 	maxOutput = 40 << 10
 	// noOutput is returned for an answer without text.
 	noOutput = "(no output)"
@@ -57,7 +58,8 @@ type Spawn struct {
 }
 
 // Background runs work that continues after its turn. It stores the output of the work, and
-// notifies the session when the work ends. It also ends the work when the session ends.
+// notifies the session when the work ends. It also ends the work when the session is deleted or the
+// daemon ends.
 type Background interface {
 	Start(sessionID, title string,
 		work func(ctx context.Context, out io.Writer) (summary string, err error)) (jobID,

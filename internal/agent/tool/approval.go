@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// ApprovalRequest asks whether a call may run. The engine creates it, and the approver must not
+// ApprovalRequest asks the approver to allow an action, such as a call. The approver must not
 // change it.
 type ApprovalRequest struct {
 	SessionID string
@@ -18,8 +18,7 @@ type ApprovalRequest struct {
 	Cwd       string
 	Subject   *Subject                         // nil if no question is needed
 	Preview   func(ctx context.Context) string // see Prepared.Preview; may be nil
-	// Waiting is called when the user is asked, so that the item shows it. It is never nil, and
-	// only its first call has an effect.
+	// Waiting is called when the user is asked, so that the item shows it. It may be nil.
 	Waiting func()
 	// Gathered is closed when all calls that started together with this one are waiting for the
 	// user or need no question. Their questions can then be shown together. This may take as long

@@ -362,8 +362,8 @@ func fits(want []string, v any) bool {
 	return slices.Contains(want, kind) || kind == "integer" && slices.Contains(want, "number")
 }
 
-// coerce corrects frequent mistakes of models: numbers and booleans as strings, arrays and objects
-// as encoded strings, and a single element instead of an array.
+// coerce corrects frequent mistakes of models: numbers and Booleans as strings and the reverse,
+// arrays and objects as encoded strings, and a single element instead of an array.
 func coerce(want []string, v any) (any, bool) {
 	for _, t := range want {
 		if c, ok := coerceTo(t, v); ok {

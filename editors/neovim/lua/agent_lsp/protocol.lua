@@ -147,7 +147,7 @@
 ---@field messagesBefore number
 ---@field messagesAfter number
 
---- Config contains all settings (docs/reference/configuration.md). Every layer and every session uses this type. A nil pointer or an empty value means "not set here". This package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config contains no secrets. Keys come from environment variables or from commands.
+--- Config contains all settings (docs/reference/configuration.md). Every layer and every session uses this type. A nil pointer or an empty value means "not set here". The tags doc, default, enum, min and max are the source of docs/reference/configuration.md and of the JSON Schema. Config contains no secrets. Keys come from environment variables or from commands.
 ---@class agent_lsp.Config
 ---@field model? string Model id, or NAME/id for a model from a provider in providers or a built-in provider. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
 ---@field fallbackModels? string[] Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers.
