@@ -151,24 +151,43 @@ func TestPyright(t *testing.T) {
 	check(t, h.loaded("main.py"), "\"missing\" is not defined", "    missing()")
 }
 
+// starts is a script for Node. In each Node process, it appends the arguments of every program that
+// the process starts to the file STARTS, before the program runs.
+const starts = `const fs = require("fs"), programs = require("child_process");
+for (const name of ["spawn", "fork", "exec", "execFile", "spawnSync", "execSync", "execFileSync"]) {
+  const real = programs[name];
+  programs[name] = (...args) => {
+    fs.appendFileSync(process.env.STARTS, JSON.stringify([name, ...args.slice(0, 2)]) + "\n");
+    return real(...args);
+  };
+}
+`
+
 // TestTypeScriptServerReachesNoHost opens a JavaScript project whose package.json names packages.
-// By default, tsserver would let npm download their types.
+// By default, tsserver would start a program when it starts, which lets npm download their types.
 func TestTypeScriptServerReachesNoHost(t *testing.T) {
 	t.Parallel()
 	registry, reached := countingServer(t)
 	o := realNode(t, "typescript-language-server", "typescript-language-server", "lib", "cli.mjs")
-	c, home := o.Servers()[0], t.TempDir()
+	c, home, dir := o.Servers()[0], t.TempDir(), t.TempDir()
+	script, started := filepath.Join(dir, "starts.cjs"), filepath.Join(dir, "started")
+	if err := os.WriteFile(script, []byte(starts), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	c.Env = withVariables(c.Env, "HOME="+home, "XDG_CACHE_HOME="+home,
-		"npm_config_registry="+registry)
+		"npm_config_registry="+registry, "NODE_OPTIONS=--require "+script, "STARTS="+started)
 	o.Servers = func() []Config { return []Config{c} }
 	h := newHarness(t, o, "package.json: {\"dependencies\": {\"lodash\": \"1.0.0\"}}\n",
 		"main.js: const l = require(\"lodash\");\nl.map([]);\n")
 	check(t, h.loaded("main.js"), "main.js: ")
-	for range 50 { // npm would start soon after the diagnostics
-		if exists(filepath.Join(home, "typescript")) || reached.Load() > 0 {
-			break
+	programs, err := os.ReadFile(started)
+	if err != nil {
+		t.Fatal(err) // nothing was recorded, not even the start of tsserver
+	}
+	for program := range strings.Lines(string(programs)) {
+		if !strings.Contains(program, "tsserver.js") {
+			t.Errorf("the server started a program: %s", program)
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	if reached.Load() > 0 {
 		t.Error("npm connected to the registry")
