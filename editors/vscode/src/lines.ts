@@ -49,17 +49,19 @@ export interface PatchLine {
 
 /**
  * Splits a unified diff of one file, or a patch in another format, into lines. The names of the
- * file at its beginning are omitted, and positions become headings such as "Line 3".
+ * file at its beginning are omitted, and positions become headings such as "Line 3". A change
+ * without a position has no heading, and an empty line separates it from the previous change.
  */
 export function patchLines(diff: string): PatchLine[] {
   const lines = splitLines(diff);
   const named = lines[0]?.startsWith('--- ') && lines[1]?.startsWith('+++ ');
-  return lines.slice(named ? 2 : 0).map((line): PatchLine => {
+  return lines.slice(named ? 2 : 0).flatMap((line, index): PatchLine[] => {
     const kind = line[0];
-    if (kind === ' ' || kind === '+' || kind === '-') return { kind, text: line.slice(1) };
+    if (kind === ' ' || kind === '+' || kind === '-') return [{ kind, text: line.slice(1) }];
+    if (/^@@\s*(@@)?$/.test(line)) return index === 0 ? [] : [{ kind: '@', text: '' }];
     const [, first] = /^@@ -\S+ \+(\d+)\S* @@/.exec(line) ?? [];
     // Line 0 in a position means that the file has no text.
-    return { kind: '@', text: first === undefined ? line : `Line ${Number(first) || 1}` };
+    return [{ kind: '@', text: first === undefined ? line : `Line ${Number(first) || 1}` }];
   });
 }
 

@@ -32,4 +32,6 @@ test('a diff is shown without its file names, and a patch in another format is s
     ['@|Line 1', '-|a', '@|\\ No newline at end of file'],
   );
   assert.deepEqual(lines('*** Add File: y\n+a\n'), ['@|*** Add File: y', '+|a']);
+  const unplaced = '--- a/x\n+++ b/x\n@@ @@\n-a\n+b\n@@\n-c\n@@ f()\n+d\n';
+  assert.deepEqual(lines(unplaced), ['-|a', '+|b', '@|', '-|c', '@|@@ f()', '+|d']);
 });
