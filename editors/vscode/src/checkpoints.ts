@@ -83,7 +83,7 @@ export class Checkpoints implements vscode.Disposable {
     const text = await this.carryOut(
       undone.undoCheckpointId,
       undone.scope,
-      (what) => `Restore undone: ${what} changed back.`,
+      (what) => `Restore undone: ${what} brought back.`,
     );
     vscode.window.setStatusBarMessage(text, 5000);
   }

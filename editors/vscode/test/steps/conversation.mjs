@@ -282,7 +282,7 @@ async function restoreAndRedo(d) {
   await d.shot('restored');
   await d.click(undo('1 file restored'));
   await d.bufferHas('return a + b;');
-  await d.click(undo('1 file changed back'));
+  await d.click(undo('1 file brought back'));
   await d.bufferHas('return a - b;');
   await until('each restore has its entry', async () => (await d.entry('restore').count()) === 3);
   await d.command('workbench.action.webview.reloadWebviewAction');
@@ -305,7 +305,7 @@ async function restoreConversation(d) {
     { text: 'Good morning.' },
     edit(file, 'a - b', 'a + b'),
     { text: 'Fixed.' },
-    { expect: { lastUser: '^once more' }, text: 'Begun again.' },
+    { expect: { lastUser: '^once more', sent: 'hello', notSent: 'fix add' }, text: 'Begun again.' },
   );
   await d.prompt('hello');
   await d.entry('assistantMessage', 'Good morning').waitFor();

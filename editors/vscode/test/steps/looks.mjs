@@ -318,8 +318,9 @@ async function streaming(d) {
   await d.prompt('what does add do?');
   await d.entry('assistantMessage', 'word').waitFor();
   await looks(d, 'streaming-folded');
-  await d.click(d.entry('reasoning').locator('summary'));
   const shown = d.entry('reasoning').locator('.thought');
+  assert.equal(await shown.isVisible(), false, 'a thought is folded until it is opened');
+  await d.click(d.entry('reasoning').locator('summary'));
   await shown.filter({ hasText: 'The sign in add is the wrong one' }).waitFor();
   assert.deepEqual(await shown.locator('code').allTextContents(), ['add', 'add', 'add']);
   await looks(d, 'streaming-unfolded');

@@ -171,7 +171,7 @@ async function firstMinutes(d) {
       return texts().every((text) => text === before);
     });
     await d.click(undo);
-    await d.entry('restore', '3 files changed back').waitFor();
+    await d.entry('restore', '3 files brought back').waitFor();
     await until('all is back', async () => {
       await d.command('workbench.action.files.saveAll');
       return texts().join() === decided.join();
