@@ -218,10 +218,8 @@ export class ReviewCommands {
     await vscode.commands.executeCommand(
       'vscode.changes',
       reviewTitle,
-      files.map((file) => {
-        const [base, proposed] = addresses(file);
-        return [file.uri, isNewFile(file) ? undefined : base, proposed];
-      }),
+      // A new file also has a left side, because an accepted file is equal on both sides.
+      files.map((file) => [file.uri, ...addresses(file)]),
     );
   }
 

@@ -2,7 +2,7 @@
 // user may edit it before accepting). Saving the proposed side stores its text here and decides
 // nothing.
 import * as vscode from 'vscode';
-import { grow, sidesOf, type Mark, type Sides } from './hunks';
+import { grow, isOpen, sidesOf, type Mark, type Sides } from './hunks';
 import type { PendingFile, PendingHunk, Proposals } from './proposals';
 import { isReviewTab } from './tab';
 
@@ -73,7 +73,7 @@ export class SideDocuments
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
     const pending = await this.pending(uri);
-    return pending ? (await sides(pending)).base : this.decidedText(uri);
+    return isUndecided(pending) ? (await sides(pending)).base : this.decidedText(uri);
   }
 
   /**
@@ -178,7 +178,8 @@ export class SideDocuments
     if (known) return known;
     const pending = await this.pending(uri);
     const mtime = Date.now();
-    if (!pending) return { text: await this.decidedText(uri), marks: [], mtime, touched: false };
+    if (!isUndecided(pending))
+      return { text: await this.decidedText(uri), marks: [], mtime, touched: false };
     const { proposed, marks } = await sides(pending);
     const side = { text: proposed, marks, mtime, touched: false };
     this.edited.set(uri.toString(), side);
@@ -186,7 +187,7 @@ export class SideDocuments
   }
 
   /**
-   * Returns the text of both sides of a file without pending hunks. They are equal, so the review
+   * Returns the text of both sides of a file without undecided hunks. They are equal, so the review
    * of all files shows that nothing is left to decide.
    */
   private decidedText(uri: vscode.Uri): Promise<string> {
@@ -221,6 +222,8 @@ export class SideDocuments
       events.push({ type: vscode.FileChangeType.Changed, uri });
     }
     if (events.length > 0) this.fileChanged.fire(events);
+    for (const { proposal, uri } of this.proposals.decidedFiles())
+      await this.settle([sideUri(proposedScheme, proposal.proposalId, uri)]);
   }
 
   /**
@@ -231,8 +234,8 @@ export class SideDocuments
     this.decided.add(proposalId);
     const ours = (uri: vscode.Uri) =>
       uri.scheme === proposedScheme && sideOf(uri).proposalId === proposalId;
-    for (const document of vscode.workspace.textDocuments.filter((d) => d.isDirty && ours(d.uri)))
-      await document.save();
+    const sides = () => [...this.edited.keys()].map((uri) => vscode.Uri.parse(uri)).filter(ours);
+    await this.save(sides());
     const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
     const done = this.proposals.files().length === 0;
     const diffs = tabs.filter((tab) =>
@@ -243,14 +246,33 @@ export class SideDocuments
           (done && isReviewTab(tab)),
     );
     if (diffs.length > 0) await vscode.window.tabGroups.close(diffs, true);
-    const decided = [...this.edited.keys()].map((uri) => vscode.Uri.parse(uri)).filter(ours);
-    for (const uri of decided) {
+    await this.settle(sides());
+  }
+
+  /** Shows the text of decided files on both sides. The given sides are the proposed ones. */
+  private async settle(uris: vscode.Uri[]): Promise<void> {
+    const sides = uris.filter((uri) => this.edited.has(uri.toString()));
+    if (sides.length === 0) return;
+    await this.save(sides);
+    for (const uri of sides) {
       this.edited.delete(uri.toString());
       this.baseChanged.fire(uri.with({ scheme: baseScheme }));
     }
     const type = vscode.FileChangeType.Changed;
-    if (decided.length > 0) this.fileChanged.fire(decided.map((uri) => ({ type, uri })));
+    this.fileChanged.fire(sides.map((uri) => ({ type, uri })));
   }
+
+  /** Saves the user's edits, because the editor does not reload a document with unsaved edits. */
+  private async save(sides: vscode.Uri[]): Promise<void> {
+    const names = new Set(sides.map((uri) => uri.toString()));
+    for (const document of vscode.workspace.textDocuments)
+      if (document.isDirty && names.has(document.uri.toString())) await document.save();
+  }
+}
+
+/** Reports whether the user has not decided on every hunk of a file. */
+function isUndecided(pending: PendingFile | undefined): pending is PendingFile {
+  return pending?.file.hunks.some(isOpen) === true;
 }
 
 async function sides(pending: PendingFile): Promise<Sides> {

@@ -5,6 +5,7 @@ import * as vscode from 'vscode';
 import { linesOf, rangeOf } from './decorations';
 import { isSide, type SideDocuments } from './documents';
 import { missingOf, rowOf } from './missing';
+import type { ProposalFile } from '../protocol';
 import { withoutIcons } from '../text';
 import type { PendingHunk, Proposals } from './proposals';
 import type { HunkRef } from './threads';
@@ -13,6 +14,10 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly subscriptions: vscode.Disposable[];
   private told = '';
+  /** The number of events that were fired. */
+  private fired = 0;
+  /** For each document with rows, the number of events before the editor last asked for them. */
+  private readonly asked = new Map<string, number>();
   readonly onDidChangeCodeLenses = this.changed.event;
 
   constructor(
@@ -22,12 +27,22 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
     this.subscriptions = [
       proposals.onChange(() => this.tell()),
       vscode.workspace.onDidChangeConfiguration((e) => {
-        if (e.affectsConfiguration('agentLsp.review')) this.changed.fire();
+        if (e.affectsConfiguration('agentLsp.review')) this.fire();
       }),
+      vscode.window.onDidChangeActiveTextEditor(() => this.tellAgain()),
+      vscode.window.onDidChangeVisibleTextEditors(() => this.tellAgain()),
     ];
   }
 
   async provideCodeLenses(document: vscode.TextDocument): Promise<vscode.CodeLens[]> {
+    const { fired } = this;
+    const rows = await this.rowsOf(document);
+    if (rows.length > 0) this.asked.set(document.uri.toString(), fired);
+    else this.asked.delete(document.uri.toString());
+    return rows;
+  }
+
+  private async rowsOf(document: vscode.TextDocument): Promise<vscode.CodeLens[]> {
     if (isSide(document.uri)) {
       const hunks = await this.sides.hunksOfSide(document.uri);
       return hunks.flatMap((hunk, index) => buttons(hunk, index, hunks.length));
@@ -57,6 +72,22 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
     const now = JSON.stringify(rows);
     if (now === this.told) return;
     this.told = now;
+    this.fire();
+  }
+
+  /**
+   * Fires the event again if a visible document has rows that the editor did not ask for after the
+   * last event. The editor asks after a delay, and does not ask if the document loses the focus
+   * before. A decision on the last change of a file moves the focus to the next file.
+   */
+  private tellAgain(): void {
+    const isOld = ({ document }: vscode.TextEditor) =>
+      (this.asked.get(document.uri.toString()) ?? this.fired) < this.fired;
+    if (vscode.window.visibleTextEditors.some(isOld)) this.fire();
+  }
+
+  private fire(): void {
+    this.fired++;
     this.changed.fire();
   }
 
@@ -74,6 +105,14 @@ function lens(line: number, title: string, command: string, ...args: unknown[]):
   const at = new vscode.Position(line, 0);
   return new vscode.CodeLens(new vscode.Range(at, at), { title, command, arguments: args });
 }
+
+/** Describes a change of a whole file, after the number of the change. */
+const whole: Record<ProposalFile['op'], string> = {
+  modify: '',
+  create: ', new file',
+  delete: ', deleted file',
+  rename: '',
+};
 
 function buttons(pending: PendingHunk, index: number, count: number): vscode.CodeLens[] {
   const ref = refOf(pending);
@@ -95,7 +134,7 @@ function buttons(pending: PendingHunk, index: number, count: number): vscode.Cod
       ref,
     ),
     lens(line, '$(ellipsis)', 'agentLsp.hunkMenu', ref),
-    lens(line, `${index + 1} of ${count}`, 'agentLsp.nextHunk'),
+    lens(line, `${index + 1} of ${count}${whole[pending.file.op]}`, 'agentLsp.nextHunk'),
   ];
 }
 

@@ -81,6 +81,13 @@ export class Proposals implements vscode.Disposable {
       .filter((f) => f.marks.length > 0);
   }
 
+  /** Returns the decided files of proposals that also have undecided files. */
+  decidedFiles(): PendingFile[] {
+    return this.all()
+      .flatMap((proposal) => proposal.files.map((file) => this.pendingFile(proposal, file)))
+      .filter(({ file }) => !file.hunks.some(isOpen));
+  }
+
   /**
    * Returns the number of a session's undecided changes that are not in the buffers yet. Stopping
    * the session's turn withdraws these changes.

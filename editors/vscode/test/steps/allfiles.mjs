@@ -1,7 +1,7 @@
 // Tests the review of all files in one multi-file diff.
 import assert from 'node:assert/strict';
 import { until } from '../workbench.mjs';
-import { calc, edit, edits, openCalc, pendingHunks } from './model.mjs';
+import { calc, call, edit, edits, openCalc, pendingHunks } from './model.mjs';
 import { pictured } from './themes.mjs';
 
 const greet = 'export function greet(name) {\n  return "Helo " + name;\n}\n';
@@ -35,13 +35,11 @@ async function opened(d, expect) {
   await row(d, 'calc.js', '1 of 2').waitFor();
 }
 
-/**
- * Checks that a file in the review has no marks left, because it is decided. VS Code may remove its
- * buttons only when the file gets the focus.
- */
+/** Checks that a file in the review has no marks and no buttons left, because it is decided. */
 async function decided(d, name) {
   const marks = entry(d, name).locator('.line-insert, .line-delete');
   await until(`${name} shows no change`, async () => (await marks.count()) === 0);
+  await until(`${name} has no buttons`, async () => (await row(d, name, /./).count()) === 0);
 }
 
 /** Checks that the review is still shown, and that the cursor is at the next change. */
@@ -60,7 +58,7 @@ async function decidedInReview(d) {
   await opened(d, { sent: '(?s)rejected.*still one' });
   assert.deepEqual(await row(d, 'calc.js', '1 of 2').locator('a').count(), 4);
   await row(d, 'greet.js', '1 of 1').waitFor();
-  await entry(d, 'new.js').getByText('A', { exact: true }).waitFor(); // it is added
+  await row(d, 'new.js', '1 of 1, new file').waitFor();
   await pictured(d, (theme) => d.shot(`review-all-${theme}`));
   await d.clickUntil(
     button(d, 'calc.js', '1 of 2', 'Accept'),
@@ -81,6 +79,7 @@ async function decidedInReview(d) {
   );
   await next(d, 1, 3); // the other files are decided
   await decided(d, 'greet.js');
+  await decided(d, 'new.js');
   await d.shot('review-all-4');
   const menu = row(d, 'notes.md', '1 of 1').locator('a:has(.codicon-ellipsis)');
   const comment = d.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Comment' });
@@ -116,7 +115,59 @@ async function acceptedInTitle(d) {
   await until('it is accepted', () => d.read('greet.js').includes('"Hello "'));
 }
 
+/**
+ * Decides on two files of a patch in the review. They show no change while the patch's third file
+ * is undecided.
+ */
+async function patchInPart(d) {
+  d.write('greet.js', greet);
+  d.write('notes.md', notes);
+  const patch = [
+    '*** Begin Patch',
+    `*** Update File: ${d.at('greet.js')}`,
+    '@@',
+    '-  return "Helo " + name;',
+    '+  return "Hello " + name;',
+    `*** Update File: ${d.at('notes.md')}`,
+    '@@',
+    '-Zero is 1.',
+    '+Zero is 0.',
+    `*** Add File: ${d.at('new.js')}`,
+    '+export default 0;',
+    '*** End Patch',
+  ].join('\n');
+  const reads = ['greet.js', 'notes.md'].map((name) => call('read', { path: d.at(name) }));
+  await d.play(
+    call('tool_search', { query: 'select:apply_patch' }),
+    { toolCalls: reads.flatMap(({ toolCalls }) => toolCalls) },
+    call('apply_patch', { patch }),
+    { expect: { lastTool: 'rejected' }, text: 'As you decided.' },
+  );
+  await d.prompt('fix what is wrong');
+  await pendingHunks(d, 3);
+  await d.click(d.panel.locator('.changes').getByRole('button', { name: 'Review' }));
+  await row(d, 'greet.js', '1 of 1').waitFor();
+  await d.clickUntil(button(d, 'new.js', '1 of 1', 'Accept'), () =>
+    d.page.locator('.statusbar-item', { hasText: '2 to review' }).isVisible(),
+  );
+  await decided(d, 'new.js');
+  await d.clickUntil(button(d, 'greet.js', '1 of 1', 'Accept'), () =>
+    d.page.locator('.statusbar-item', { hasText: '1 to review' }).isVisible(),
+  );
+  await decided(d, 'greet.js');
+  await row(d, 'notes.md', '1 of 1').waitFor();
+  await d.shot('review-patch');
+  await d.clickUntil(button(d, 'notes.md', '1 of 1', 'Reject'), () =>
+    d.entry('assistantMessage', 'As you decided').isVisible(),
+  );
+  await d.page.locator('.tab', { hasText: 'Pending changes' }).waitFor({ state: 'hidden' });
+  assert.match(d.read('greet.js'), /"Hello "/);
+  assert.equal(d.read('notes.md'), notes);
+  assert.equal(d.read('new.js'), 'export default 0;\n');
+}
+
 export const allFilesSteps = [
   ['all files: buttons at each change', decidedInReview],
   ['all files: buttons in the title', acceptedInTitle],
+  ['all files: a patch decided in part', patchInPart],
 ];
