@@ -27,10 +27,11 @@ const pageSize = 100;
 const mostPages = 5;
 
 /**
- * Reports whether a session is listed by default. Sessions of `agent-lsp run` are not listed, nor
- * are sessions without an answer because their prompt failed. A session that was restored to before
- * its first prompt has no messages, but it still has the title from that prompt. It is listed,
- * because the restore can be undone.
+ * Reports whether a session is listed by default. Busy sessions, archived sessions and the current
+ * session always are. Any other session is not listed if it is from `agent-lsp run`, or if it has
+ * no answer because its prompt failed. A session that was restored to before its first prompt has
+ * no messages, but it still has the title from that prompt. It is listed, because the restore can
+ * be undone.
  */
 export function isListed(session: Session, current?: string): boolean {
   if (session.status !== 'idle' || session.sessionId === current || session.archived) return true;
@@ -148,7 +149,10 @@ export class SessionList {
     await this.control.guard(load());
   }
 
-  /** Returns one page of the sessions to list, and whether some sessions are omitted. */
+  /**
+   * Returns the newest sessions to list, and whether some sessions are omitted. It requests pages
+   * until it has enough sessions, but no more than `mostPages`.
+   */
   private async find(query: string, archived: boolean, listed: (session: Session) => boolean) {
     const sessions: Session[] = [];
     let hidden = false;
@@ -248,8 +252,8 @@ export class SessionList {
 }
 
 /**
- * Formats a time. A time today becomes the time that has passed since then. Any other time becomes
- * the day and the time of day.
+ * Formats a time. A time today or in the last hour becomes the time that has passed since then. Any
+ * other time becomes the day and the time of day.
  */
 export function ago(time: string, now = Date.now()): string {
   const minutes = Math.max(0, Math.round((now - Date.parse(time)) / 60_000));

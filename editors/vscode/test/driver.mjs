@@ -35,8 +35,8 @@ export class Driver {
   }
 
   /**
-   * Runs an editor command through the companion, and waits until the command ends. It is used only
-   * for preparations.
+   * Runs an editor command through the companion, and waits until the command ends. Steps use it
+   * mainly for preparations.
    */
   command(command, ...args) {
     return new Promise((resolve, reject) => {
@@ -245,7 +245,7 @@ export class Driver {
     return Object.assign(shown, { most: () => body.evaluate((body) => body.most) });
   }
 
-  /** Answers an input box. It waits until the box is open and the list before it is closed. */
+  /** Answers an input box. It first waits until the previous list is closed and the box is open. */
   async answer(text) {
     const input = this.page.locator('.quick-input-widget input.input');
     await until('an input box is open', () =>

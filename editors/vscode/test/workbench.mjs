@@ -1,6 +1,6 @@
 // Runs a real VS Code workbench for the tests. It starts and ends a server process and a headless
 // browser. Environment: VSCODE_TEST_DIR (the folder of setup.sh), CHROMIUM, KEEP=1 (keep the
-// folder), CONSOLE=1 (print the page's console).
+// folder), WAIT (the limit of each wait in milliseconds), CONSOLE=1 (print the page's console).
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -81,8 +81,8 @@ export function command(file, args, options = {}) {
 }
 
 /**
- * Returns the environment of a server. It contains nothing from the user or from the editor in
- * which this test runs. Its sockets are in the test's folder.
+ * Returns the environment of a server. It is the environment of this test without the variables of
+ * VS Code and OpenAI. The folders for settings, data and sockets are in the test's folder.
  */
 function cleanEnvironment(dir, extra) {
   const tmp = path.join(dir, 'tmp');

@@ -144,7 +144,7 @@ export class Proposals implements vscode.Disposable {
     return proposal && file ? this.pendingFile(proposal, file) : undefined;
   }
 
-  /** Requests the pending proposals from the daemon. */
+  /** Replaces the known proposals with the pending ones that the daemon lists. */
   async refresh(): Promise<void> {
     const { proposals } = await this.daemon.request('agent/proposal/list', {});
     this.byId.clear();

@@ -25,7 +25,7 @@ export async function stepInReview(by: 1 | -1): Promise<void> {
   await vscode.commands.executeCommand(`multiDiffEditor.${command}`);
 }
 
-/** Keeps the context key up to date on which the buttons in the title of the review depend. */
+/** Keeps the context key for the buttons in the title of the review up to date. */
 export function watchReviewTab(): vscode.Disposable {
   const update = () =>
     vscode.commands.executeCommand('setContext', 'agentLsp.reviewShown', isReviewShown());

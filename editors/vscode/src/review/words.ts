@@ -8,7 +8,10 @@ export interface Span {
 /** The maximum number of words in a text. In a longer hunk, only whole lines are colored. */
 const maxWords = 600;
 
-/** Returns the parts of each text that the other text does not contain. */
+/**
+ * Returns the parts of each text that are not in the longest common sequence of words. If a text is
+ * empty or has too many words, there are none.
+ */
 export function changedWords(before: string, after: string): { before: Span[]; after: Span[] } {
   const a = wordsOf(before);
   const b = wordsOf(after);

@@ -259,8 +259,9 @@ function digit(index: number): HTMLElement {
 }
 
 /**
- * Draws the preview in a permission request. The changes of an edit are drawn in color, a plan is
- * drawn as Markdown, and any other text, such as a folder's settings, is shown unchanged.
+ * Draws the preview in a permission request. The changes of an edit are drawn in color. The preview
+ * of another request with a command or files, such as a folder's settings, is shown unchanged. Any
+ * other preview is a plan, which is drawn as Markdown.
  */
 function preview(text: string, { kind, command, uris = [] }: Subject): HTMLElement {
   if (kind === 'edit' && uris.length > 0) return drawPatch(text);

@@ -246,8 +246,9 @@ addEventListener(
   true,
 );
 
-// In a text field, Escape moves the focus out of the field. Elsewhere in the panel, it asks whether
-// to stop the turn. Elements that use Escape themselves handle it first.
+// In a text field, Escape moves the focus out of the field. Elsewhere in the panel, it stops the
+// running turn. The user is asked first if this would discard changes. Elements that use Escape
+// themselves handle it first.
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing) return;
   if ((event.target as Element).matches('textarea, input[type="text"]'))

@@ -1,4 +1,5 @@
-// Converts notifications to the entries of the conversation. The conversion is pure and idempotent.
+// Converts notifications to the entries of the conversation. The conversion draws nothing. A
+// repeated notification changes nothing, except for a delta.
 import type { Delta, Item, Proposal, QueueEntry, RetryScheduled, Turn } from '../protocol';
 import type { AgentEvent, Restored } from './messages';
 
@@ -22,12 +23,15 @@ export interface Entry {
   restored?: Restored;
 }
 
-/** The number of bytes that are kept at the end of a tool's live output. */
+/**
+ * The number of characters that are kept when a tool's live output is shortened. It is shortened
+ * when it is twice as long.
+ */
 const liveOutput = 64 * 1024;
 
 export class Conversation {
   readonly entries = new Map<string, Entry>();
-  /** The top-level entries in order of arrival. */
+  /** The ids of the top-level entries in display order. */
   readonly order: string[] = [];
   /** The proposals of edits, including closed ones. */
   readonly proposals = new Map<string, Proposal>();
@@ -94,8 +98,8 @@ export class Conversation {
   }
 
   /**
-   * Stores a proposal unless a newer revision is known. Returns the id of the edit to which the
-   * proposal belongs.
+   * Stores a proposal unless a newer revision is known. If the edit of the proposal is in the
+   * conversation, its id is returned.
    */
   takeProposal(proposal: Proposal): string[] {
     const { proposalId, revision, itemId } = proposal;

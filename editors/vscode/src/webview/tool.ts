@@ -142,8 +142,8 @@ function partsOf(entry: Entry, item: Item, into: HTMLElement, context: Context):
 }
 
 /**
- * Opens or closes a fold by default. An edit, live output and a running sub-agent are open until
- * they end or the user closes the fold.
+ * Opens or closes a fold unless the user has done so. An edit is open from the time its arguments
+ * are known. Live output and a sub-agent are open while they run.
  */
 function openByItself({ details, entry, item }: Parts, status: string, { folds }: Context): void {
   if (folds.has(entry.id)) return;

@@ -12,7 +12,8 @@ export interface Choice {
 
 /**
  * Groups the options of a permission request as the panel shows them. The options to allow or
- * reject once are shown first, and the others are in a menu.
+ * reject once are shown first, and the others are in a menu. If there are no such options, all are
+ * shown.
  */
 export function optionGroups(options: PermissionOption[]): {
   shown: PermissionOption[];
@@ -40,7 +41,10 @@ export function visible(text: string): string {
   );
 }
 
-/** Returns the choices of a question in display order. At most nine have a digit. */
+/**
+ * Returns the choices of a question that have a digit. These are the first nine in display order,
+ * or none if the question allows several answers.
+ */
 export function choicesOf(waiting: Waiting): Choice[] {
   const { requestId } = waiting.params;
   if (waiting.kind === 'permission') {

@@ -45,8 +45,8 @@ async function panelWidth(d, width) {
 }
 
 /**
- * Returns the panel's elements that are too wide, or that are cut off although their text must be
- * completely readable. It also returns a gauge that shows 0 %.
+ * Describes the panel's elements that are too wide, or that are cut off although their text must be
+ * completely readable. It also describes each gauge that shows 0 %.
  */
 const overflowing = (d) =>
   d.panel.locator('body').evaluate((body) => {

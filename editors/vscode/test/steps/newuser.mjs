@@ -1,7 +1,7 @@
-// Performs the steps of a new user who has only the package and a fresh editor without settings.
-// The user installs the package, follows the walkthrough, plays the demo, and asks for the fix of a
-// real bug in a small project. The user reviews, tests and undoes the fix. The steps run once by
-// mouse (except for typing the prompt) and once by keyboard.
+// Performs the steps of a new user who has only the package and a fresh editor without settings for
+// the extension. The user installs the package, follows the walkthrough, plays the demo, and asks
+// for the fix of a real bug in a small project. The user reviews, tests and undoes the fix. The
+// steps run once by mouse (except for typing the prompt) and once by keyboard.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';

@@ -1,5 +1,5 @@
-// Tests the first minutes in which a user tries the program, the extension and the documentation.
-// The server requires a key.
+// Tests a user's first minutes with the extension: the user sets up a server that requires a key,
+// reviews changes in four files, undoes them, and opens the session again.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { until } from '../workbench.mjs';

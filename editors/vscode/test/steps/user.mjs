@@ -1,4 +1,5 @@
-// Tests the extension's role in the window.
+// Tests how the extension works together with the rest of the window: notices, selections, language
+// servers, the light bulb, the files that the agent uses, and the activation.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -6,8 +7,8 @@ import { until } from '../workbench.mjs';
 import { bash, call, edit, editPolicy, edits, lens, openCalc, pendingHunks } from './model.mjs';
 
 /**
- * Uses this repository as the workspace, and edits one of its own files. One hunk is accepted, and
- * one is left pending.
+ * Uses a copy of this repository as the workspace, and edits one of its files. One hunk is
+ * accepted, and one is left pending.
  */
 async function thisRepository(d) {
   const top = path.resolve(import.meta.dirname, '../../../..');
