@@ -131,7 +131,8 @@ grep -q "the edit is back" "$work/demo.log" || { cat "$work/demo.log"; exit 1; }
 [ "$(ls -A "$home")" = "$(basename "$(dirname "$bin")")" ] || { ls -lA "$home"; echo "release: the demo left something in the home folder" >&2; exit 1; }
 echo "release: installed into an empty home; version, doctor and demo work"
 
-# Test the editors' packages in the editors that the tests have downloaded.
+# Test the editors' packages in the editors that the tests have downloaded, or in an installed
+# Neovim.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test
 nvim=$(ls "$cache"/nvim-*/bin/nvim 2>/dev/null | tail -n 1 || command -v nvim || true)
 if [ -n "$nvim" ]; then

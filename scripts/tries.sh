@@ -1,6 +1,7 @@
 # Functions for the scripts that download files. The scripts source this file.
 
-# tries COMMAND… runs a download at most three times, and shows the output of the last try.
+# tries COMMAND… runs a download at most three times. If every try fails, it shows the output of the
+# last one.
 tries() {
   local log n; log=$(mktemp)
   for n in 1 2 3; do

@@ -100,7 +100,7 @@ describe('the AI SDK', { concurrency: true }, () => {
     });
     prompt('work').catch(() => {});
     await look('the command', () => fs.existsSync(w.path('ran')));
-    await end(); // the abort signal does not reach the agent, so the test kills its process
+    await end(); // the abort signal does not reach the agent, so the test kills the agent
     assert.ok(!fs.existsSync(w.path('after')));
   });
 

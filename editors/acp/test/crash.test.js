@@ -1,5 +1,5 @@
-// Kills the agent and its client with kill -9 at every kind of moment. Checks that the session can
-// be loaded and continued, and that no process is left behind.
+// Kills the agent and its client with kill -9 at different moments of a turn. Checks that the
+// session can be loaded and continued, and that no process is left behind.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';

@@ -1,5 +1,5 @@
-// Checks after a complete run that each method of the protocol was used by the correct side, and
-// that its messages were checked.
+// Checks, after a complete run, that the tests used each method of the protocol, except for the
+// methods in `unused`, and that there are schemas for its messages.
 import fs from 'node:fs';
 import * as acp from '@agentclientprotocol/sdk';
 import { schemas } from './schema.js';

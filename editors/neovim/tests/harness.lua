@@ -1,6 +1,6 @@
 --- Runs a real Neovim against the real daemon with a scripted model. Each case has its own
---- workspace, daemon and state folder. No test sleeps, because wait() runs the event loop until a
---- predicate is true.
+--- workspace, daemon and state folder. Instead of sleeping, tests use wait(), which runs the event
+--- loop until a predicate is true.
 local H = {}
 
 H.here = vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h'))
@@ -50,7 +50,7 @@ function H.wait(what, predicate)
   return value
 end
 
---- Runs the event loop until all callbacks that are scheduled now have run.
+--- Runs the event loop for at least 40 ms, so that the callbacks that are scheduled now run.
 function H.settle()
   local done = false
   vim.defer_fn(function()
@@ -228,7 +228,7 @@ function H.all(name, predicate)
   return out
 end
 
---- Waits for an event and returns its parameters.
+--- Waits for the n-th matching event (the first by default), and returns its parameters.
 function H.event(name, predicate, n)
   return H.wait('event ' .. name, function()
     return H.all(name, predicate)[n or 1]
@@ -284,7 +284,7 @@ function H.hunks(n)
   return review
 end
 
---- Runs a request to completion.
+--- Sends a request and returns its result. An error response fails the case.
 function H.request(method, params)
   local got
   require('agent_lsp.client').request(method, params, function(err, res)

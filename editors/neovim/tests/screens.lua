@@ -118,7 +118,7 @@ function Terminal:step(step)
   end
 end
 
---- Returns the screen once it no longer changes.
+--- Returns the screen when it stops changing, or after 5 s.
 function Terminal:still()
   local last
   vim.wait(5000, function()

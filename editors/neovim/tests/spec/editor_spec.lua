@@ -168,7 +168,7 @@ H.case(
   end
 )
 
---- Starts a server in Neovim that returns the symbols of each document that it has open.
+--- Creates a server in Neovim that returns the symbols of each document that it has open.
 local function symbol_server(seen)
   return function(dispatchers)
     local closing = false

@@ -407,7 +407,7 @@ H.case('the end of the transcript is at the bottom after the summary has become 
   keys(':AgentAccept!<CR>')
   wait_seen('turn/completed', 1)
   wait_bottom(' A keep all  U undo all  R review ')
-  -- The end does not move when text was drawn that does not stream.
+  -- The view stays at the end when text that is not streamed is drawn.
   lua([[
     local t = require('agent_lsp.transcript')
     t.note('one more')

@@ -97,7 +97,7 @@ H.case('under every policy hunks are shown with context lines, and no line twice
       '+\treturn true',
       ' }',
     }, policy)
-    first = row_of('docs/prices.md, 1 hunk') -- of a file that is in no buffer
+    first = row_of('docs/prices.md, 1 hunk') -- this file is not in a buffer
     H.equal(vim.list_slice(H.lines(), first + 1, first + 5), {
       '@@ line 3',
       ' # Prices',

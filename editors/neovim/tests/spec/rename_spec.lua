@@ -36,7 +36,7 @@ local function marks(buf)
   return #vim.api.nvim_buf_get_extmarks(buf, require('agent_lsp.draw').namespace, 0, -1, {})
 end
 
---- Returns the files with pending hunks, as the daemon reports them.
+--- Returns the base names of the files with pending hunks.
 local function files()
   local out = {}
   for _, uri in ipairs(require('agent_lsp.hunks').uris()) do
