@@ -116,7 +116,7 @@ func TestBashLongOutput(t *testing.T) {
 		"50000\t50000", "of 100000")
 }
 
-// A command that prints endlessly uses little memory.
+// A command that prints 50 MB uses little memory.
 func TestBashFlood(t *testing.T) {
 	h := newHarness(t)
 	var before, after runtime.MemStats

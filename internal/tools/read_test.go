@@ -225,8 +225,8 @@ func TestReadVanishing(t *testing.T) {
 	}
 }
 
-// A session reads the stored outputs of its own, of the session to which it belongs as a sub-agent,
-// and of the sessions from which it was forked, but no others.
+// A session can read its own stored outputs, those of the session to which it belongs as a
+// sub-agent, and those of the sessions from which it was forked, but no others.
 func TestReadSpill(t *testing.T) {
 	spill := t.TempDir()
 	h := newHarness(t, func(d *Deps) { d.SpillDir = spill })

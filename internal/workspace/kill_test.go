@@ -165,9 +165,9 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 }
 
-// checkAfterKill starts the daemon again. Each file must have either its old or its new content,
-// the proposal's state must agree with the files, no other file may be left, and it must be
-// possible to decide pending hunks.
+// checkAfterKill opens the workspace again, as a new daemon does. Each file must have either its
+// old or its new content, the proposal's state must agree with the files, no other file may be
+// left, and it must be possible to decide pending hunks.
 func checkAfterKill(t *testing.T, dir string, policy Policy, at string) {
 	t.Helper()
 	b := &bench{t: t, dir: filepath.Join(dir, "ws"), ed: newFake(t, UTF16)}

@@ -118,8 +118,9 @@ func reviewAndKill(t *testing.T, dir string, policy Policy, after int) map[strin
 	return answered
 }
 
-// checkReview starts the daemon again. Each reported decision must be kept, each file must match
-// the states of its hunks, and it must be possible to decide the remaining hunks.
+// checkReview opens the workspace again, as a new daemon does. Each reported decision must be kept,
+// each file must match the states of its hunks, and it must be possible to decide the remaining
+// hunks.
 func checkReview(t *testing.T, dir string, policy Policy, answered map[string]Action) {
 	b := &bench{t: t, dir: filepath.Join(dir, "ws"), ed: newFake(t, UTF16)}
 	b.start(Options{Client: b.ed, StateDir: filepath.Join(dir, "state")})

@@ -225,9 +225,9 @@ func TestNoFolderOpen(t *testing.T) {
 	equal(t, "rel", ref.Rel, "y.txt")
 }
 
-// A folder that contains the home folder becomes a root only after it is allowed, however the
-// client spells its path. Until then, documents that the editor opens in it can be used, and so can
-// the other folders.
+// The home folder, or a folder that contains it, becomes a root only after it is allowed, however
+// the client spells its path. Until then, documents that the editor opens in it can be used, and so
+// can the other folders.
 func TestWideFoldersAreHeldBack(t *testing.T) {
 	around := realDir(t)
 	home, project := filepath.Join(around, "home"), filepath.Join(around, "project")

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// These tests use files that are not writable. File permissions do not restrict root, so the test
-// runs itself again as an unprivileged user. A read-only mount needs separate namespaces and is
-// tested where the system allows them.
+// These tests use files and folders that are not writable or not readable. File permissions do not
+// restrict root, so the test runs itself again as an unprivileged user. A read-only mount needs
+// separate namespaces and is tested where the system allows them.
 
 const readOnlyEnv = "WORKSPACE_TEST_READ_ONLY"
 
@@ -96,7 +96,7 @@ func notRenamed(t *testing.T) {
 	}
 }
 
-// notWritten removes the write permission after a proposal was made. The decision must fail with
+// notWritten removes a permission with deny after a proposal was made. The decision must fail with
 // the reason, no file of the decision may be changed, and no other files may be left in their
 // folder. The decision must succeed once the permission is restored.
 func notWritten(t *testing.T, reason string, deny func(b *bench)) {

@@ -13,8 +13,8 @@ import (
 )
 
 // moved renames a file or folder as an editor does: it renames the file on disk, closes the old
-// document and opens the new one, and reports the rename. order gives the order of the
-// notifications, which differs between editors.
+// document and opens the new one, and reports the rename. order lists the notifications, which
+// differ between editors.
 func (b *bench) moved(order string, from, to string) {
 	b.t.Helper()
 	must(b.t, os.MkdirAll(filepath.Dir(b.path(to)), 0o755))

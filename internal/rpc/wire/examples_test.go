@@ -145,8 +145,8 @@ func strictly(t *testing.T, page string, raw json.RawMessage, into any) {
 	}
 }
 
-// The headings of each protocol page are numbered in ascending order, so that comments can refer to
-// them.
+// The headings of each protocol page except README.md are numbered in ascending order, so that
+// comments can refer to them.
 func TestProtocolNumbers(t *testing.T) {
 	numbered := regexp.MustCompile(`(?m)^#+ (\d+)\.(\d*)`)
 	for name, page := range protocolPages(t) {

@@ -33,7 +33,8 @@ func TestSection(t *testing.T) {
 	}
 }
 
-// Commands that write files or run programs are refused, even if their action is a quick fix.
+// Commands that may write files or run programs are refused, even if their action is a quick fix.
+// They include all unknown commands of gopls.
 func TestCommandsThatEdit(t *testing.T) {
 	for name, want := range map[string]bool{
 		"gopls.apply_fix": true, "gopls.tidy": true, "gopls.vendor": false,

@@ -34,8 +34,7 @@ func testCache(t testing.TB) string {
 	return filepath.Join(cache, "agent-lsp-test")
 }
 
-// needs skips a test if its server is not installed. If all tests are required to run, it fails the
-// test instead.
+// needs skips a test if its server is not installed. In CI, it fails the test instead.
 func needs(t testing.TB, path string) {
 	t.Helper()
 	if exists(path) {
@@ -67,8 +66,9 @@ var goSample = []string{
 	"main.go: package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n) }\n",
 }
 
-// TestGopls uses every operation with the real server. One edit breaks a caller in another package,
-// and its result must report the error. The edit that fixes the caller must report nothing.
+// TestGopls uses every operation except codeActions with the real server. One edit breaks a caller
+// in another package, and its result must report the error. The edit that fixes the caller must
+// report nothing.
 func TestGopls(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)

@@ -55,8 +55,8 @@ func (h *harness) loaded(path string) (answer string) {
 	return answer
 }
 
-// TestTypeScriptServer uses every operation with the real typescript-language-server. All
-// operations share one server, because it takes seconds to start.
+// TestTypeScriptServer uses every operation except workspaceDiagnostics with the real
+// typescript-language-server. All operations share one server, because it takes seconds to start.
 func TestTypeScriptServer(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	o, bound := realNode(t, "typescript-language-server", "typescript-language-server", "lib",
@@ -116,7 +116,7 @@ func movedByTypeScript(t *testing.T, h *harness) {
 	check(t, string(text), "import { plus } from \"./plus\";", "!return a + b")
 }
 
-// TestPyright uses the supported operations with the real pyright.
+// TestPyright queries the real pyright, and applies an edit and a rename.
 func TestPyright(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	o := realNode(t, "pyright", "pyright", "langserver.index.js")

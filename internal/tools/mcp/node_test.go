@@ -153,7 +153,8 @@ func (w *world) allowed(t *testing.T, folders ...string) {
 	}
 }
 
-// TestEverythingServer uses all MCP features that the daemon supports, over both transports.
+// TestEverythingServer uses tools, resources, prompts, progress, cancellation and elicitation of
+// the public everything server, over both transports.
 func TestEverythingServer(t *testing.T) {
 	t.Parallel()
 	script := nodeServer(t, "server-everything")

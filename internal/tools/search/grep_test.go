@@ -223,7 +223,7 @@ func TestGrepStops(t *testing.T) {
 	}
 }
 
-// The literal search finds the first occurrence in every kind of text.
+// The literal search finds the first occurrence in random texts.
 func TestFinder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	random := func(alphabet string, n int) string {

@@ -187,8 +187,8 @@ func randomBytes(r *rand.Rand) []byte {
 // enoughRuns is the number of commands that a short run executes, however busy the machine is.
 const enoughRuns = 5
 
-// search tries the cases of a seed until one has a forbidden effect. It returns the number of cases
-// tried.
+// search tries up to the given number of cases of a seed, until one has a forbidden effect or the
+// time is over. It returns the number of cases tried.
 func (l *laboratory) search(seed uint64, cases int, until time.Time) (tried int, found []string) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex

@@ -193,8 +193,8 @@ func TestPreparedSandboxRunsTheCommandAsGiven(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxIsNotUsedWhenItIsWrong checks that a command gets a new sandbox if the
-// prepared one is for another profile or shows files that no longer exist.
+// TestPreparedSandboxIsNotUsedWhenItIsWrong checks that a command gets a new sandbox if a folder
+// that the prepared one shows was replaced or created meanwhile.
 func TestPreparedSandboxIsNotUsedWhenItIsWrong(t *testing.T) {
 	t.Parallel()
 	replace := `mv WORK WORK.old && mkdir WORK && echo CANARY > WORK/.env && echo new > WORK/file`

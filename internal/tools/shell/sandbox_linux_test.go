@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// boxes lists the sandboxes that this machine must support for these tests. See
-// docs/use/permissions.md.
+// boxes returns all four kinds of sandbox (see docs/use/permissions.md). If this machine does not
+// support all of them, it skips the test, or fails it in CI.
 func boxes(t testing.TB) []sandbox.Support {
 	t.Helper()
 	all := sandbox.Kinds()
@@ -159,7 +159,8 @@ func TestAStoppedCommandSaysSo(t *testing.T) {
 	}
 }
 
-// TestSandboxKeepsTheNetworkOut tries each kind of socket with servers on this machine.
+// TestSandboxKeepsTheNetworkOut checks that a command in a sandbox reaches no server on this
+// machine with any kind of socket.
 func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 	t.Parallel()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")

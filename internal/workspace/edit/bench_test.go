@@ -74,7 +74,7 @@ func BenchmarkEdit1MB(b *testing.B) {
 	})
 }
 
-// hardCases returns inputs of size bytes that are as expensive as possible to process.
+// hardCases returns functions that process especially expensive inputs of about size bytes.
 func hardCases(size int) map[string]func() {
 	lines := func(l string, n int) []byte { return bytes.Repeat([]byte(l), n/len(l)) }
 	match := func(base []byte, old, new string, opts ...func(*Replace)) func() {

@@ -119,7 +119,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzHunks checks that the hunks and unified diffs for any two texts are exact.
+// FuzzHunks checks that hunks recreate the new text, and that merges are symmetric.
 func FuzzHunks(f *testing.F) {
 	for _, c := range loadCases(f) {
 		f.Add(c.base(), []byte(unmark(c.parts["want"], true)), []byte("a\nb\n"))

@@ -19,7 +19,7 @@ import (
 // fault mode.
 const Variable = "AGENT_LSP_TEST_LSP"
 
-// Flood is the number of messages that a server sends in a row in the mode "floods".
+// Flood messages and one more are sent in a row by a server in the mode "floods".
 const Flood = 60_000
 
 // MaybeServe serves on stdin and stdout and then exits, if Variable is set. Otherwise it returns.
@@ -70,16 +70,16 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 //
 //   - normal
 //   - full: also answers questions about implementations and calls
-//   - plain: no workspace symbols
+//   - plain: has no workspace symbols
 //   - never: does not answer initialize
-//   - crashes: when it receives the first text
-//   - floods: sends Flood messages in a row
+//   - crashes: exits when it receives the first text
+//   - floods: sends more than Flood messages in a row
 //   - silent: publishes no diagnostics
-//   - loading: reports that it is indexing
+//   - loading: reports that it is indexing, and publishes no diagnostics
 //   - old: publishes diagnostics for an older version
 //   - chatty: prints text before its first message
 //   - hangs: answers no query
-//   - pulls: answers requests for diagnostics
+//   - pulls: answers requests for diagnostics, and publishes none
 //   - both: answers requests for diagnostics without a kind, as gopls does, and publishes the
 //     same diagnostics afterwards
 //   - runs: first runs the code in the workspace that real servers run
@@ -261,8 +261,8 @@ func (f *fakeServer) diagnostics(uri string) []map[string]any {
 	return diags
 }
 
-// pulled answers a request for diagnostics. The first response asks the client to repeat the
-// request.
+// pulled answers a request for diagnostics. Except in the mode "both", the first response asks the
+// client to repeat the request.
 func (f *fakeServer) pulled(m *message, uri string) {
 	if f.mode == "both" {
 		f.reply(m, map[string]any{"kind": "", "items": f.diagnostics(uri)})

@@ -51,6 +51,7 @@ type echoArgs struct {
 //   - late=MS: starts after MS milliseconds
 //   - unlisted: answers initialize but never lists its tools
 //   - fickle: exits when it is asked to list its tools again
+//   - waits: does not serve; see DialVariable
 func Serve(mode string) {
 	if addr := os.Getenv(DialVariable); addr != "" {
 		c, err := net.Dial("tcp", addr)

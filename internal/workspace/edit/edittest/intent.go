@@ -144,7 +144,7 @@ func (in Intent) change(c *Change, choose Choose, line func() string) bool {
 	return !slices.Equal(old, c.New)
 }
 
-// tweak changes one word of a line.
+// tweak changes one word of a line. If it knows none of the words, the line stays unchanged.
 func tweak(l string) string {
 	for _, w := range [][2]string{
 		{"hello", "goodbye"}, {"return", "yield"}, {"line", "row"}, {"total", "sum"},
