@@ -36,9 +36,10 @@ local function open_decisions()
   return parts, questions
 end
 
---- Returns the statusline component. It contains the pending decisions, and the state if no
---- question is pending. If no decision is pending, it also contains the used share of the context.
---- It is short, because Neovim truncates the file name in a status line that is too long.
+--- Returns the statusline component. It contains the pending decisions. If no question is pending,
+--- it also contains the state, unless the session is idle or waits for the decisions on hunks. If
+--- no decision is pending, it also contains the used share of the context. It is short, because
+--- Neovim truncates the file name in a status line that is too long.
 ---@param state agent_lsp.PanelState
 function M.statusline(state)
   local parts, questions = open_decisions()

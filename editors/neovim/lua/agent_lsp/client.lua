@@ -13,7 +13,7 @@ local M = {}
 
 local new_api = vim.fn.has('nvim-0.11') == 1
 
---- After this many consecutive crashes, the daemon is no longer restarted automatically.
+--- The maximum number of consecutive crashes after which the daemon is restarted automatically.
 local max_crashes = 3
 
 ---@class agent_lsp.Workspace
@@ -101,7 +101,7 @@ function M.root(buf)
   return vim.fs.normalize(root)
 end
 
---- Returns the workspace with the given root.
+--- Returns the workspace with the given root, and creates it if necessary.
 ---@param root string
 ---@return agent_lsp.Workspace
 function M.add(root)

@@ -15,7 +15,7 @@ local M = {}
 ---@field root_markers? string[] names of files that mark a workspace's root
 ---@field panel? { side: 'right'|'left', width: integer, input_height: integer }
 ---@field review? { signs: boolean, keys: agent_lsp.Keys|boolean, virtual: boolean }
----@field notify? boolean whether to notify the user when a turn ends while the panel is hidden
+---@field notify? boolean whether to notify the user when a turn ends that the panel does not show
 ---@field position_encodings? string[] the encodings that the client offers, in order of preference
 M.defaults = {
   cmd = nil,
@@ -132,8 +132,8 @@ function M.plugin_dir()
   return vim.fs.normalize(vim.uv.fs_realpath(dir) or dir)
 end
 
---- Returns the daemon's command. The program comes from the settings, the plugin's own folder,
---- PATH, or the path that the user gave.
+--- Returns the daemon's command. The program comes from the settings, the plugin's own folder or
+--- repository, PATH, or the path that the user gave.
 ---@return string[]? cmd
 ---@return string? problem what to do if there is no command
 function M.command()

@@ -52,7 +52,8 @@ function M.make_default(key, value, name, ws)
   M.set(key, value, name .. ', in this session and in new sessions', ws)
 end
 
---- Asks the user whether a value is only for this session or also the default, and applies it.
+--- Applies a value. Asks the user whether the value is only for this session or also the default,
+--- unless setup() sets the default.
 ---@param key string
 ---@param value any
 ---@param name string the value's label

@@ -1,6 +1,6 @@
---- Handles workspace/applyEdit. It refuses an edit if a buffer is not modifiable, or if a
---- document's version differs from the current one. Neovim's handler applies the edit, because it
---- preserves marks, folds and the cursor, and creates one undo step.
+--- Handles workspace/applyEdit. It refuses an edit if a buffer is not modifiable, if a document is
+--- no longer open, or if a document's version differs from the current one. Neovim's handler
+--- applies the edit, because it preserves marks, folds and the cursor, and creates one undo step.
 local fresh = require('agent_lsp.fresh')
 
 local M = {}

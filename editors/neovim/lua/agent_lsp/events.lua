@@ -4,7 +4,7 @@ local M = {}
 
 local listeners = {} ---@type table<string, fun(params: table)[]>
 
---- Calls fn for each event with the given name. The name is the last part of a method
+--- Calls fn for each event with the given name. The name is a method without agent/
 --- ('turn/completed', 'delta' …), the name of one of the plugin's own events ('session', 'review'
 --- …), or '*' for all events.
 ---@param name string

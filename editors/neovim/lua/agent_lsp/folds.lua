@@ -17,7 +17,7 @@ function M.unfold(item, row)
   item.folded = nil
 end
 
---- Closes an item's fold in the windows where it does not exist yet.
+--- Creates an item's fold, closed, in the windows where it does not exist yet.
 ---@param item agent_lsp.PanelItem
 ---@param row integer
 ---@param windows integer[]

@@ -32,7 +32,8 @@ local function abilities(m)
   return can
 end
 
---- Describes a model, for example "200k tokens, $3 in and $15 out per million, tools, images".
+--- Describes a model, for example "200k tokens, $3 in and $15 out per million tokens, tools,
+--- images".
 ---@param m agent_lsp.Model
 function M.figures(m)
   local parts = {}
