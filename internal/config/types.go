@@ -52,7 +52,7 @@ type Config struct {
 	Diagnostics     *Diagnostics        `json:"diagnostics,omitzero" doc:"How diagnostics are reported after an edit."`
 	Agents          []Agent             `json:"agents,omitzero" doc:"Sub-agents that the model can call."`
 	Subagents       *Subagents          `json:"subagents,omitzero" doc:"Limits of sub-agents."`
-	AIComments      string              `json:"aiComments,omitzero" enum:"off,save" default:"\"off\"" doc:"Whether comments that end in AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved."`
+	AIComments      string              `json:"aiComments,omitzero" enum:"off,save" default:"\"off\"" doc:"Whether new comments that begin or end with AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved."`
 	Follow          bool                `json:"follow,omitzero" doc:"Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move."`
 	Check           *Check              `json:"check,omitzero" doc:"A command to run after edits. Its output is sent to the model."`
 	Formatters      map[string]Command  `json:"formatters,omitzero" doc:"Formatters by file name glob. A formatter reads the file from stdin and prints the formatted text."`
@@ -125,7 +125,7 @@ type ToolFilter struct {
 
 // Permissions determines which actions are allowed without asking the user.
 type Permissions struct {
-	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either. Leaving the sandbox, connecting to new hosts and editing protected files still need approval."`
+	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in agent-lsp's own sandbox need no approval. trust: MCP tools, and commands in other sandboxes or without a sandbox, need no approval either. Leaving the sandbox, connecting to new hosts and editing protected files still need approval."`
 	Rules   []string `json:"rules,omitzero" doc:"Rules such as \"allow bash(go test *)\", \"deny read(**/secrets/**)\" or \"ask bash(git push*)\". deny overrides ask, and ask overrides allow."`
 }
 
@@ -295,7 +295,7 @@ type Fetch struct {
 
 // Shell configures how commands run.
 type Shell struct {
-	Program      string   `json:"program,omitzero" doc:"Shell that runs commands. Default: the system's shell."`
+	Program      string   `json:"program,omitzero" doc:"Shell that runs commands. Default: bash if it is available, otherwise sh. On Windows: sh if it is available, otherwise PowerShell."`
 	TimeoutMs    int      `json:"timeoutMs,omitzero" default:"120000" min:"1" doc:"Default time limit of a command in milliseconds."`
 	MaxTimeoutMs int      `json:"maxTimeoutMs,omitzero" default:"600000" min:"1" doc:"Maximum time limit that a command may request, in milliseconds."`
 	PassEnv      []string `json:"passEnv,omitzero" doc:"Old name of environment.pass. Both lists apply."`

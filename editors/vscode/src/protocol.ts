@@ -282,7 +282,7 @@ export interface Config {
   agents?: Array<Agent>;
   /** Limits of sub-agents. */
   subagents?: Subagents;
-  /** Whether comments that end in AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved. */
+  /** Whether new comments that begin or end with AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved. */
   aiComments?: "off" | "save";
   /** Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move. */
   follow?: boolean;
@@ -809,7 +809,7 @@ export interface PermissionRevokeParams {
 
 /** Permissions determines which actions are allowed without asking the user. */
 export interface Permissions {
-  /** readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either. Leaving the sandbox, connecting to new hosts and editing protected files still need approval. */
+  /** readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in agent-lsp's own sandbox need no approval. trust: MCP tools, and commands in other sandboxes or without a sandbox, need no approval either. Leaving the sandbox, connecting to new hosts and editing protected files still need approval. */
   profile?: "readOnly" | "ask" | "workspace" | "trust";
   /** Rules such as "allow bash(go test *)", "deny read(** /secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow. */
   rules?: Array<string>;
@@ -1286,7 +1286,7 @@ export interface SessionUpdated {
 
 /** Shell configures how commands run. */
 export interface Shell {
-  /** Shell that runs commands. Default: the system's shell. */
+  /** Shell that runs commands. Default: bash if it is available, otherwise sh. On Windows: sh if it is available, otherwise PowerShell. */
   program?: string;
   /** Default time limit of a command in milliseconds. */
   timeoutMs?: number;

@@ -191,7 +191,7 @@
 ---@field diagnostics? agent_lsp.Diagnostics How diagnostics are reported after an edit.
 ---@field agents? agent_lsp.Agent[] Sub-agents that the model can call.
 ---@field subagents? agent_lsp.Subagents Limits of sub-agents.
----@field aiComments? "off"|"save" Whether comments that end in AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved.
+---@field aiComments? "off"|"save" Whether new comments that begin or end with AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved.
 ---@field follow? boolean Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move.
 ---@field check? agent_lsp.Check A command to run after edits. Its output is sent to the model.
 ---@field formatters? table<string, agent_lsp.Command> Formatters by file name glob. A formatter reads the file from stdin and prints the formatted text.
@@ -580,7 +580,7 @@
 
 --- Permissions determines which actions are allowed without asking the user.
 ---@class agent_lsp.Permissions
----@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in the sandbox need no approval. trust: MCP tools, and commands if there is no sandbox, need no approval either. Leaving the sandbox, connecting to new hosts and editing protected files still need approval.
+---@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits, and only read-only commands. ask: commands that are not read-only need approval. workspace: commands in agent-lsp's own sandbox need no approval. trust: MCP tools, and commands in other sandboxes or without a sandbox, need no approval either. Leaving the sandbox, connecting to new hosts and editing protected files still need approval.
 ---@field rules? string[] Rules such as "allow bash(go test *)", "deny read(**/secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow.
 
 --- PlanEntry is one line of a plan item.
@@ -958,7 +958,7 @@
 
 --- Shell configures how commands run.
 ---@class agent_lsp.Shell
----@field program? string Shell that runs commands. Default: the system's shell.
+---@field program? string Shell that runs commands. Default: bash if it is available, otherwise sh. On Windows: sh if it is available, otherwise PowerShell.
 ---@field timeoutMs? number Default time limit of a command in milliseconds.
 ---@field maxTimeoutMs? number Maximum time limit that a command may request, in milliseconds.
 ---@field passEnv? string[] Old name of environment.pass. Both lists apply.
