@@ -189,7 +189,7 @@ func (f *feed) completed(e agent.ItemCompleted) {
 }
 
 // delta is called for every piece of text, so it must be fast. With several subscribers, deltas do
-// not merge. A subscriber that did not see a number would interpret the missing number as a gap.
+// not merge, because a subscriber would interpret a number that it did not receive as a gap.
 func (f *feed) delta(d agent.ItemDelta) {
 	o := f.open[d.ItemID]
 	if o != nil && (d.Kind == agent.DeltaText || d.Kind == agent.DeltaReasoning) {

@@ -14,9 +14,9 @@ const endMark = "[DONE]"
 // the object as a chunk and passes it on unchanged.
 const errorMark = `{"_":0,`
 
-// stream converts an answer to the one form that go-openai parses correctly, which is one `data:
-// JSON` line per event, ended by \n. go-openai would lose the details of an error event, so stream
-// marks the object of such an event (see errorMark).
+// stream converts an answer to the one form that go-openai parses correctly: one `data: JSON` line
+// per event, followed by an empty line. go-openai would lose the details of an error event, so
+// stream marks the object of such an event (see errorMark).
 type stream struct {
 	events *modelhttp.Events // nil if the answer was a single document, which is then in out
 	out    []byte            // ready to be read: out[pos:]

@@ -1,9 +1,9 @@
 // Package script implements the scripted model, which plays a JSON Lines file
 // (docs/reference/script.md) for tests, demos and bug reports.
 //
-// A Server plays a Script. The server is an OpenAI-compatible endpoint on a loopback port, so that
-// calls use the real code, including the HTTP client. The script is never part of a request to a
-// real model. Start at Load.
+// A Server plays a Script. The server offers the APIs of OpenAI, Anthropic and Google on a loopback
+// port, so that calls use the real code, including the HTTP client. The script is never part of a
+// request to a real model. Start at Load.
 package script
 
 import (
@@ -27,9 +27,9 @@ const maxLine = 32 << 20
 // Script is a loaded script with its cursor. It is safe for concurrent use. Replies are played in
 // the order of the calls.
 type Script struct {
-	// Lenient accepts requests that strict providers refuse: unpaired calls, a wrong role order, or
-	// a size above Window. Set it before the script is played, or in the file with a first line
-	// {"strict":false}.
+	// Lenient accepts requests that strict providers refuse, such as requests with unpaired calls,
+	// a wrong role order or a size above Window. Set it before the script is played, or in the file
+	// with a first line {"strict":false}.
 	Lenient bool
 	// Window is the context size in tokens of four bytes each. 0 means unlimited. In the file, a
 	// first line {"window":n} sets it.
