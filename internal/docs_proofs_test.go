@@ -13,7 +13,7 @@ import (
 // proofs is the page that names the tests for the statements in provenPages.
 const proofs = "docs/reference/proofs.md"
 
-// provenPages are the pages whose statements must have tests.
+// provenPages are the pages whose promises must have tests.
 var provenPages = []string{"docs/use/permissions.md", "docs/use/security.md"}
 
 // tested is the heading of the last column in tables that name their tests themselves.
@@ -24,12 +24,13 @@ var (
 	linkText    = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	scriptName  = regexp.MustCompile("`([a-z]+/[a-z0-9-]+)`")
 	testFile    = regexp.MustCompile("`(editors/[\\w./-]+)`")
-	// promise matches words that promise protection. A sentence that contains one must have a test.
+	// promise matches words that promise protection. A sentence that contains one cannot be marked
+	// "explains".
 	promise = regexp.MustCompile(`(?i)\b(never|cannot|only|nothing|none|refuse[sd]?|den(y|ies|ied)` +
 		`|asks?|asked|hides?|hidden|read-only|ignore[sd]?|stopp?s?|stopped|ends|redacted)\b`)
 )
 
-// statement is a sentence, a list item or a table row of a page.
+// statement is a sentence or a table row of a page.
 type statement struct{ page, heading, text string }
 
 // statements returns the statements in a page. A table row that names its own tests is checked here

@@ -164,7 +164,7 @@ func TestNamesInDocs(t *testing.T) {
 	}
 }
 
-// testFunctions returns the names of all tests in the repository.
+// testFunctions returns the names of all functions in the repository's Go tests.
 func testFunctions(t *testing.T) map[string]bool {
 	known := map[string]bool{}
 	walkTree(func(path string) {

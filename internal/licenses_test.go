@@ -60,8 +60,8 @@ func readLockfile(t *testing.T, editor string) (lock lockfile) {
 }
 
 // The license page also lists every npm package that is bundled with the VS Code extension. The
-// test finds these packages by the imports in the extension's sources and in the packages
-// themselves.
+// test finds these packages by the imports in the extension's sources and by the dependencies in
+// package-lock.json.
 func TestLicensesOfBundledPackages(t *testing.T) {
 	lock := readLockfile(t, "vscode")
 	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licenses.md"))

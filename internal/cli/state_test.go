@@ -12,7 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// unwritable returns a state directory that even root cannot create, or "" if there is none.
+// unwritable returns a state directory that this process cannot create, even if it runs as root, or
+// "" if there is none.
 func unwritable(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "locked")
 	if err := os.Mkdir(dir, 0o500); err != nil {

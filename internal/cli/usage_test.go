@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// For a mistyped word, the program suggests the closest word and exits with code 2.
+// For a wrong word, the program reports it, suggests a similar word if there is one, and exits with
+// code 2.
 func TestMistyped(t *testing.T) {
 	for _, c := range []struct {
 		args string

@@ -16,7 +16,7 @@ func Schema() json.RawMessage {
 	root["properties"].(map[string]any)["$schema"] = map[string]any{"type": "string"}
 	b, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		return nil // contains only maps, strings and numbers, so encoding cannot fail
+		return nil // contains only values that JSON can represent
 	}
 	return b
 }

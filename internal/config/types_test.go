@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every key has a description and a valid default, and an empty Config is encoded as {}.
+// Every key has a description, every default is valid, and an empty Config is encoded as {}.
 func TestConfigTags(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var walk func(typ reflect.Type)

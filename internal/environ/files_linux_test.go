@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isOpen runs in the child process. It reports whether the descriptor with the given number is
-// open.
+// isOpen runs in the child process. If its argument is a number, it prints "open" if the descriptor
+// with that number is open, and ends the process.
 func isOpen(number string) {
 	fd, err := strconv.Atoi(number)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 
 const child = "AGENT_LSP_TEST_ENVIRON"
 
-// TestMain also runs in the child process. There, it wipes the environment and prints what remains,
-// as seen in /proc and by os.Environ.
+// TestMain also runs in the child process. There, it does what the variable child says: it checks a
+// descriptor, or it prints the environment as seen in /proc and by os.Getenv, with or without
+// wiping it first.
 func TestMain(m *testing.M) {
 	if os.Getenv(child) == "" {
 		os.Exit(m.Run())

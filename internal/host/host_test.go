@@ -77,7 +77,8 @@ func TestAStoredKeyIsRefusedOnce(t *testing.T) {
 	}
 }
 
-// recorder is a subscriber that merges and replaces events whenever the host requests it.
+// recorder is a subscriber that merges deltas whenever the host requests it, but never replaces a
+// state.
 type recorder struct {
 	mu            sync.Mutex
 	got           []string

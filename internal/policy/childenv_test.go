@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// ownEnv is an environment with one variable of each kind. R stands for the workspace.
+// ownEnv is an environment with variables of each kind. R stands for the workspace.
 const ownEnv = `PATH=/usr/bin:.:bin::R/bin:/bin:R HOME=/home/u LANG=C LC_ALL=C TERM=xterm TZ=UTC
 GOPATH=/go EDITOR=vi BASH_ENV=/tmp/x ENV=/tmp/x BASH_FUNC_ls%%=() SHELLOPTS=xtrace LESSOPEN=|x
 RIPGREP_CONFIG_PATH=rc GOFLAGS=-toolexec=x NODE_OPTIONS=-rx LD_PRELOAD=x.so GIT_SSH_COMMAND=x

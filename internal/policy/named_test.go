@@ -8,7 +8,7 @@ import (
 )
 
 // Without a sandbox, the parts of a command for which no rule exists must be on the short list, and
-// so must the files that are redirected to its programs.
+// the files that are redirected to its programs must be in the workspace.
 func TestRulesAddNoFiles(t *testing.T) {
 	work, outside := shortWorkspace(t)
 	s := Settings{Sandbox: sandbox.Off, Roots: []string{work}}

@@ -175,8 +175,7 @@ func TestProposalsOfTheTableAllowTheirCommand(t *testing.T) {
 	}
 }
 
-// wrapped are ways to hide a command inside another one. %s is the hidden command, which contains
-// no quotes.
+// wrapped are ways to hide a command inside another one. %s stands for the hidden command.
 var wrapped = []string{"%s", "ls; %s", "ls && %s", "ls | %s", "%s & ls", "ls\n%s", "(%s)",
 	"{ %s; }", "echo $(%s)", "echo `%s`", "echo \"$(%s)\"", "cat <(%s)", "x=$(%s)",
 	"if ls; then %s; fi", "while ls; do %s; done", "for f in $(%s); do ls; done",

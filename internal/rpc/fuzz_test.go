@@ -56,10 +56,11 @@ func (l *errorLog) String() string {
 	return l.text.String()
 }
 
-// FuzzRequests checks that each request in any state gets exactly one response, that no response is
-// an internal error, and that the server stops at the end of its input. Each input line consists of
-// a byte that selects a method, and the params. In the params, $S is a session with a turn that
-// waits for a decision, $T is that turn, $P its proposal and $U the document.
+// FuzzRequests checks that each request in any state gets a response, that no response is an
+// internal error, that no error is logged, and that the server stops at the end of its input. Each
+// input line consists of a byte that selects a method, and the params. In the params, $S is a
+// session with a turn that waits for a decision, $T is that turn, $P its proposal and $U the
+// document.
 func FuzzRequests(f *testing.F) {
 	methods := fuzzed()
 	line := func(method, params string) string {

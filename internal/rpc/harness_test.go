@@ -413,7 +413,7 @@ func (c *testClient) initialize(root string, claims map[string]any) {
 	c.notify("initialized", map[string]any{})
 }
 
-// claimed starts a server and a client that claims all agent/* capabilities.
+// claimed starts a server and a client that claims agent/requestPermission and agent/ask.
 func claimed(t *testing.T, h harnessOptions) *testClient {
 	t.Helper()
 	if h.root == "" {

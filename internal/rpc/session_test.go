@@ -709,7 +709,7 @@ func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 }
 
 // The response to a restore of files and conversation precedes the notifications that it causes.
-// Sequence numbers continue without a gap.
+// Sequence numbers keep increasing.
 func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("one\ntwo\n"), 0o600); err != nil {

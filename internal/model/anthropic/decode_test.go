@@ -32,8 +32,7 @@ func fixture(t *testing.T, name string) string {
 	return string(b)
 }
 
-// TestRecordedStreams decodes recorded streams from the service, both in the pieces in which they
-// arrived and byte by byte.
+// TestRecordedStreams decodes streams in testdata, which its README describes.
 func TestRecordedStreams(t *testing.T) {
 	for name, want := range map[string]string{
 		"weather.sse": `text "I'll get the current weather in San Francisco for you in Fahrenheit." ; toolu_01RaX2WYWRWCbaeFHssmGJXG get_weather{"city": "San Francisco", "units": "fahrenheit"} ; stop toolUse, in 397 out 89 read 0 write 0 thought 0`,
@@ -259,7 +258,7 @@ func faults() []modeltest.Fault {
 	}
 }
 
-// TestFaults checks that each fault becomes a typed error, and that no error contains the key.
+// TestFaults checks that each fault has the expected outcome, and that no error contains the key.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckFaults(t, api)
@@ -296,7 +295,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestFaultPhases checks each fault in each phase of a turn.
+// TestFaultPhases checks each fault in the phases of a turn to which it applies.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, api)

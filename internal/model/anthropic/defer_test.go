@@ -46,9 +46,9 @@ var deferredTools = []agent.ToolSpec{
 	{Name: "two", Deferred: true},
 }
 
-// TestDeferLoading checks that a search result refers to each tool that it loaded, and that such a
-// tool is not sent with the cached tools. Tools that were loaded in another way are sent with the
-// cached tools. The remaining text of a search follows the results.
+// TestDeferLoading checks that a search result refers to each tool that no earlier search loaded,
+// and that such a tool is not sent with the cached tools. Tools that were loaded in another way are
+// sent with the cached tools. The remaining text of a search follows the results.
 func TestDeferLoading(t *testing.T) {
 	req := &agent.Request{
 		Tools: deferredTools,
@@ -105,7 +105,7 @@ func TestDeferLoading(t *testing.T) {
 }
 
 // TestLateToolsKeepTheCache checks that loading a tool during a conversation does not change the
-// cached prefix.
+// cached prefix if the model supports defer_loading.
 func TestLateToolsKeepTheCache(t *testing.T) {
 	on, off := true, false
 	for _, c := range []struct {

@@ -344,9 +344,9 @@ func TestAnyHistoryIsValid(t *testing.T) {
 }
 
 // conversation plays a conversation with tool calls, some of them parallel. It returns the number
-// of input tokens that were read from the cache, and the number of all input tokens. Two replies
-// contain more calls than the number of blocks that the provider looks back to find a cached
-// prefix.
+// of input tokens that were read from the cache, and the number of all input tokens, both from the
+// third request on. Two replies contain more calls than the number of blocks that the provider
+// looks back to find a cached prefix.
 func conversation(
 	t *testing.T,
 	requests int,

@@ -38,7 +38,7 @@ func failure(code, status, text string) string {
 	return `{"error":{"code":` + code + `,"message":"` + text + `","status":"` + status + `"}}`
 }
 
-// TestDocumentedStreams decodes the streams given in the API's documentation.
+// TestDocumentedStreams decodes streams that follow the examples in the API's documentation.
 func TestDocumentedStreams(t *testing.T) {
 	for name, want := range map[string]string{
 		"weather.sse": `text "I'll check both." ; ` +
@@ -165,7 +165,7 @@ func faults() []modeltest.Fault {
 	}
 }
 
-// TestFaults checks that each fault becomes a typed error, and that no error contains the key.
+// TestFaults checks that each fault has the expected outcome, and that no error contains the key.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckFaults(t, api)
@@ -189,7 +189,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestFaultPhases checks each fault in each phase of a turn.
+// TestFaultPhases checks each fault in the phases of a turn to which it applies.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, api)

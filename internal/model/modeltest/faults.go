@@ -91,7 +91,8 @@ func (a *API) connectionFaults() []Fault {
 	}
 }
 
-// streamFaults returns streams that are unusual but complete, and streams that are too long.
+// streamFaults returns streams that are unusual but complete, streams that are too long, and
+// streams with an error.
 func (a *API) streamFaults() []Fault {
 	big := strings.Repeat("0123456789abcdef", 10<<20/16)
 	whole := func(s string) string {
@@ -261,8 +262,8 @@ func checkFault(t *testing.T, m agent.Model, f *Fault, noStream bool) {
 	}
 }
 
-// CheckAbort checks that a canceled call returns immediately with the cause, whatever the provider
-// does, and that the provider sees the connection close.
+// CheckAbort checks that a canceled call returns the cause, whatever the provider does, and that
+// the provider sees the connection close.
 func CheckAbort(t *testing.T, a *API) {
 	p := NewProvider(t)
 	m := a.New(modelhttp.Options{BaseURL: p.URL + "/v1", Model: "m"})

@@ -33,9 +33,10 @@ type phase struct {
 var phases = []phase{{"first call", 0, 0}, {"after a tool", 1, 0}, {"retried", 0, 1},
 	{"retried after a tool", 1, 1}}
 
-// CheckPhases checks each fault in each phase of a turn, streamed or not. Either the turn ends with
-// the right error in bounded time, or a retry succeeds. The next prompt must succeed. All other
-// calls are answered by the strict scripted endpoint.
+// CheckPhases checks each fault in the phases of a turn to which it applies, streamed or not. The
+// turn ends in bounded time with the fault's outcome, unless a retry or a smaller context makes it
+// succeed. The next prompt must succeed. All other calls are answered by the strict scripted
+// endpoint.
 func CheckPhases(t *testing.T, a *API) {
 	many := make(chan struct{}, 32)
 	for _, noStream := range []bool{false, true} {

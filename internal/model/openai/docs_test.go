@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// TestProviderTable loads each configuration snippet in docs/use/models.md and sends a request with
-// it.
+// TestProviderTable loads each configuration snippet in docs/use/models.md, and sends a request
+// with those for this adapter. It also checks the page's table of error kinds.
 func TestProviderTable(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/use/models.md")
 	if err != nil {

@@ -94,7 +94,7 @@ func TestFaultProvider(t *testing.T) {
 	modeltest.CheckFaults(t, chatAPI)
 }
 
-// TestFaultPhases checks each fault in each phase of a turn.
+// TestFaultPhases checks each fault in the phases of a turn to which it applies.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, chatAPI)

@@ -129,7 +129,7 @@ func (r *redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // A redirect never sends the key to another host or port, or over an unencrypted connection.
-// net/http alone removes only the Authorization header, and only for another host.
+// net/http alone removes only well-known headers such as Authorization, and only for another host.
 func TestRedirectsDoNotTakeTheKey(t *testing.T) {
 	for to, follows := range map[string]bool{
 		"https://api.example.com": true, "http://api.example.com": false,

@@ -19,7 +19,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// wire answers every request without using the network and records the last request body.
+// wire answers every request without using the network. It records the header and body of the last
+// request, and the number of bytes in all bodies.
 type wire struct {
 	body   []byte
 	header http.Header

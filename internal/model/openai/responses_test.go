@@ -55,7 +55,7 @@ func TestResponsesFaults(t *testing.T) {
 	modeltest.CheckFaults(t, responsesAPI)
 }
 
-// TestResponsesPhases checks each fault in each phase of a turn.
+// TestResponsesPhases checks each fault in the phases of a turn to which it applies.
 func TestResponsesPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, responsesAPI)

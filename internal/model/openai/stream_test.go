@@ -71,8 +71,8 @@ func FuzzSSE(f *testing.F) {
 	})
 }
 
-// FuzzChatEvents checks that no event crashes the decoder, and that deltas are valid UTF-8 and add
-// up to the message.
+// FuzzChatEvents checks that no event crashes the decoder, that deltas are valid UTF-8, that
+// arguments are objects, and that the deltas of the chat API add up to the message.
 func FuzzChatEvents(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"delta":{"content":"a\ud83d","tool_calls":[{"index":1,` +
 		`"function":{"arguments":{}}}]},"finish_reason":"stop"}]}`))

@@ -132,8 +132,8 @@ func TestDeltaFramesAreJSON(t *testing.T) {
 	}
 }
 
-// Updates that this package encodes directly are identical to those that the ACP library would
-// encode.
+// An update that this package encodes directly is the same JSON value as one that the ACP library
+// encodes.
 func TestUpdatesAreTheLibrarys(t *testing.T) {
 	call := &wire.Item{ItemID: "i", Type: "toolCall", Name: "edit", Label: "Edit <a> & b",
 		Status: "completed", Args: json.RawMessage(`{"a":1}`), ProposalID: "p",

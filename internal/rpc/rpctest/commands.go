@@ -225,7 +225,7 @@ func cmdRequest(r *runner, rest string) error {
 	return r.keepNew(method)
 }
 
-// keepNew records the IDs that are returned by requests that create sessions.
+// keepNew records the IDs that are returned by requests that create a session or start a turn.
 func (r *runner) keepNew(method string) error {
 	switch method {
 	case "agent/session/new", "agent/session/fork", "agent/session/import", "agent/continue":

@@ -45,8 +45,7 @@ func (m *Message) String() string {
 	return string(b)
 }
 
-// conn writes and reads Content-Length frames. A write never waits for the reader, because a slow
-// server must not block a test.
+// conn writes Content-Length frames, one at a time.
 type conn struct {
 	w  io.Writer
 	mu sync.Mutex

@@ -25,7 +25,7 @@ func patience() time.Duration {
 }
 
 // Editor is a fake editor with one connection to a daemon. It is safe for concurrent use. It logs
-// all messages from the daemon in order and never drops one.
+// all messages from the daemon in order, except the responses to its probes.
 type Editor struct {
 	conn conn
 	in   io.Closer
@@ -294,7 +294,8 @@ func (e *Editor) Notify(method string, params any) error {
 // Raw writes bytes unchanged.
 func (e *Editor) Raw(b []byte) error { return e.conn.writeRaw(b) }
 
-// greased adds an unknown field to params, so that each run tests that unknown fields are ignored.
+// greased adds an unknown field to params or to a result, so that each run tests that unknown
+// fields are ignored.
 func (e *Editor) greased(params any) any {
 	if !e.grease || params == nil {
 		return params
@@ -363,9 +364,10 @@ func (e *Editor) Call(method string, params, result any) error {
 }
 
 // Next waits for a message that has the given method and matches the pattern. The search starts at
-// the given index of the log. Next returns the first such message and the index after it. Unless
-// patient is set, it fails as soon as the message can no longer arrive: when the daemon has ended,
-// or when the message belongs to a turn and no turn is running or every call waits for the client.
+// the given index of the log. Next returns the first such message and the index after it. It fails
+// if the daemon ends or Patience expires. Unless patient is set, it also fails once the message can
+// no longer arrive, because it belongs to a turn and no turn is running or every call waits for the
+// client.
 func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message, int, error) {
 	var found *Message
 	at, last := from, ""
@@ -448,7 +450,8 @@ func (e *Editor) withdrawn() []*Message {
 	return e.Unanswered()
 }
 
-// wait blocks until the function done returns true. It calls this function while it holds the lock.
+// wait blocks until the function done returns true, or until waiting is pointless. It calls both
+// functions while it holds the lock.
 func (e *Editor) wait(done func() bool, hopeless func() string) error {
 	expired := false
 	var watch vigil

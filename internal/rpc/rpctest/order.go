@@ -7,11 +7,11 @@ import (
 )
 
 // CheckOrder returns the violations of the rules of protocol 1.3 in a daemon's messages, which must
-// be in the order of their arrival. The rules are:
+// be in the order of their arrival. The main rules are:
 //
 //   - Sequence numbers have no gaps.
 //   - No message for an item precedes its start or follows its end.
-//   - No message for a turn follows its end.
+//   - No message for a turn, except about its proposals, follows its end.
 //   - Deltas add up to the text.
 //   - A response precedes the messages that its request causes.
 //

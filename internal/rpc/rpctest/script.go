@@ -296,8 +296,8 @@ func (r *runner) initializeSection(params map[string]any) error {
 	return nil
 }
 
-// finish performs the checks that apply to every run: no unanswered request, a clean exit, and the
-// transcript.
+// finish performs the checks that apply to every run: no unanswered request, a clean exit, the
+// order of the messages, and the transcript.
 func (r *runner) finish(update bool) {
 	r.checkTranscript(r.finishSeats(), update)
 }

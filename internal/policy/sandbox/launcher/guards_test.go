@@ -11,8 +11,8 @@ import (
 )
 
 // guarding are workspaces in which files start programs although their names are not protected.
-// files contains entries of the form "name content", links contains entries of the form "name
-// target", and guarded contains the paths P of such files.
+// files contains entries of the form "name content", and links of the form "name target". guarded
+// contains paths of such files, and plain of ordinary files.
 var guarding = []struct {
 	title          string
 	files, links   []string
