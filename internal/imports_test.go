@@ -182,7 +182,7 @@ func allowed(pkg, imp string, except []string) bool {
 // within reports whether path is root or a package below it. For the standard library, it reports
 // only whether path is root.
 func within(path, root string) bool {
-	if !strings.HasPrefix(root, "internal") && !strings.HasPrefix(root, module) {
+	if !strings.HasPrefix(root, "internal") && !strings.Contains(root, ".") {
 		return path == root
 	}
 	return path == root || strings.HasPrefix(path, root+"/")
