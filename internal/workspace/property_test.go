@@ -107,11 +107,18 @@ func changedLines(a, b []string) []int {
 	return out
 }
 
-// typeBetween has the user change, add or delete a line that is not part of any open hunk.
+// typeBetween has the user change, add or delete a line that is not part of any open hunk. It does
+// not type exactly where a deleted line may be restored, because the order of the typed text and
+// the restored line is not defined.
 func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []int) {
 	i := rapid.IntRange(0, len(fate)-1).Draw(rt, "typed line")
-	if i%3 == 1 || i%3 == 0 && fate[i] == "" {
-		return // a line of a hunk, or the exact position at which a deleted line may be restored
+	if i%3 == 1 { // a line of a hunk
+		return
+	}
+	for k := i; k < len(fate) && fate[k] == ""; k++ {
+		if slices.Contains(hunkLines, k) {
+			return
+		}
 	}
 	start := len(strings.Join(fate[:i], ""))
 	text := rapid.SampledFrom([]string{"user ä\n", "", "x\ny\n", "USER 😀 typed\n"}).Draw(rt,
