@@ -232,6 +232,21 @@ scene('permission', {
   ':AgentPrompt clean up the build folder<CR>',
   { see = 'Reject and give a reason' },
 })
+scene('permission-rules', {
+  script = {
+    {
+      text = 'I will check it.',
+      toolCalls = {
+        call(
+          'bash',
+          { command = 'go vet ./... && go test -race ./internal/store ./internal/cart' }
+        ),
+      },
+    },
+  },
+  ':AgentPrompt check the package<CR>',
+  { see = 'Reject and give a reason' },
+})
 scene('permission-select', {
   script = {
     { text = 'I will clean up.', toolCalls = { call('bash', { command = 'rm -rf build/' }) } },

@@ -98,7 +98,7 @@ function M.learn(res)
 end
 
 --- Adds one replacement to a diff, without the equal lines at its beginning and end.
----@param at integer? line in the file at which the replacement begins, if it is known
+---@param at integer? line in the file at which the replacement begins; without it, there is no heading
 ---@param to? integer line at which the new text begins; the default is at
 ---@param note? string text after the line numbers
 local function add_change(out, old, new, at, to, note)
@@ -111,11 +111,10 @@ local function add_change(out, old, new, at, to, note)
   end
   local gone = vim.list_slice(old, same + 1, #old - rest)
   local come = vim.list_slice(new, same + 1, #new - rest)
-  local head = '@@ @@'
   if at then
-    head = ('@@ -%d,%d +%d,%d @@'):format(at + same, #gone, (to or at) + same, #come)
+    local head = ('@@ -%d,%d +%d,%d @@'):format(at + same, #gone, (to or at) + same, #come)
+    table.insert(out.lines, (head:gsub(',1 ', ' ')) .. (note and ' ' .. note or ''))
   end
-  table.insert(out.lines, (head:gsub(',1 ', ' ')) .. (note and ' ' .. note or ''))
   for sign, list in pairs({ ['-'] = gone, ['+'] = come }) do
     for i, line in ipairs(list) do
       list[i] = sign .. line
@@ -157,6 +156,9 @@ function M.learn_from_call(d)
   end
   for i, e in ipairs(d.name == 'edit' and (args.edits or { args }) or {}) do
     local at = (d.result or ''):match(('\nedit %d: lines (%%d+)'):format(i))
+    if not at and i > 1 then
+      table.insert(out.lines, ('@@ edit %d'):format(i)) -- separates it from the edit above
+    end
     add_change(out, lines_of(e.old_string), lines_of(e.new_string), tonumber(at))
   end
   if #out.lines > 0 then
@@ -266,20 +268,17 @@ end
 
 local groups = { ['+'] = 'AgentLspAdded', ['-'] = 'AgentLspRemoved', ['@'] = 'AgentLspMeta' }
 
---- Returns the lines of the diff that the daemon sent. If the diff changes a single file, the
---- file's name is omitted.
+--- Returns the lines of an edit's diff. If the diff changes a single file, the file's name is
+--- omitted.
 ---@param edit agent_lsp.Edit?
 local function proposed_diff(edit)
-  local out, in_hunks = {}, false
   local text = vim.trim(edit and edit.diff or '')
-  local single = text ~= '' and edit.proposal.stat.files == 1
-  for _, line in ipairs(text ~= '' and require('agent_lsp.render').lines(text) or {}) do
-    in_hunks = in_hunks or vim.startswith(line, '@@')
-    if in_hunks or not single then
-      table.insert(out, line)
-    end
-  end
-  return out
+  local lines = text ~= '' and require('agent_lsp.render').lines(text) or {}
+  local named = vim.startswith(lines[1] or '', '--- ')
+    and vim.startswith(lines[2] or '', '+++ ')
+    and vim.startswith(lines[3] or '@@', '@@')
+  local single = named and edit and edit.proposal.stat.files == 1
+  return single and vim.list_slice(lines, 3) or lines
 end
 
 --- The text that is shown instead of an edit's diff if the user's changes were too large to be

@@ -98,6 +98,75 @@ local function add_beginning(add)
   end
 end
 
+--- Adds a permission or question with its choices and the given hints.
+---@param entry agent_lsp.Pending
+---@param hints string[] descriptions of where the keys work
+local function add_request(entry, hints, add, lines, marks)
+  local text, command = permission.describe(entry)
+  for i, l in ipairs(text) do
+    local group = i == 1 and 'AgentLspWaiting' or i <= command and 'AgentLspUser' or 'Normal'
+    add((i == 1 and '? ' or '  ') .. l, group)
+  end
+  local choices, asides = permission.choices(entry)
+  for i, o in ipairs(choices) do
+    add((' %d  %s'):format(i, o), 'Normal', 2)
+    if asides[i] then
+      table.insert(marks, { #lines - 1, 4 + asides[i], #lines[#lines], 'AgentLspMeta' })
+    end
+  end
+  if permission.is_multi(entry) then
+    add(' ↵  Send the marked choices', 'Normal', 4)
+  end
+  local is_question = entry.kind == 'question'
+  add(is_question and ' a  Write an answer' or ' f  Reject and give a reason', 'Normal', 2)
+  for _, line in ipairs(hints) do
+    add('    ' .. line, 'AgentLspMeta')
+  end
+  local more = #permission.list() - 1
+  if more > 0 then
+    add(('   %d more after this'):format(more), 'AgentLspMeta')
+  end
+end
+
+--- Returns the number of screen lines that lines take. Long lines wrap at spaces, with an indent.
+---@param lines string[]
+---@param columns integer
+local function height(lines, columns)
+  local rows = 0
+  for _, line in ipairs(lines) do
+    local used = 0
+    rows = rows + 1
+    for word in line:gmatch('%s*%S+') do
+      local width = vim.api.nvim_strwidth(word)
+      if used > 0 and used + width > columns then
+        rows, used, width = rows + 1, 4, vim.api.nvim_strwidth(vim.trim(word))
+      end
+      local over = math.max(0, used + width - columns) -- of a word that is wider than the window
+      local more = math.ceil(over / math.max(1, columns - 4))
+      rows, used = rows + more, more > 0 and columns or used + width
+    end
+  end
+  return rows
+end
+
+--- Returns the hints that fit into the window below a request's lines. The keys are more important
+--- than the hints, so a small window shows a shorter hint or none. If even the lines do not fit, it
+--- returns all hints, because the user has to scroll anyway.
+local function fitting_hints(lines)
+  local win = transcript.window()
+  local room = win and vim.api.nvim_win_get_height(win) - 1 or math.huge -- without the bar
+  for _, hints in ipairs({ permission.where, { permission.elsewhere }, {} }) do
+    local all = vim.list_slice(lines)
+    for _, hint in ipairs(hints) do
+      table.insert(all, '    ' .. hint)
+    end
+    if height(all, transcript.columns()) <= room then
+      return hints
+    end
+  end
+  return permission.where
+end
+
 --- Returns the content of the footer, with the first permission or question and the queue.
 ---@param state agent_lsp.PanelState
 function M.look(state)
@@ -111,30 +180,11 @@ function M.look(state)
   end
   local entry = permission.list()[1]
   if entry then
-    local text, command = permission.describe(entry)
-    for i, l in ipairs(text) do
-      local group = i == 1 and 'AgentLspWaiting' or i <= command and 'AgentLspUser' or 'Normal'
-      add((i == 1 and '? ' or '  ') .. l, group)
-    end
-    local choices, asides = permission.choices(entry)
-    for i, o in ipairs(choices) do
-      add((' %d  %s'):format(i, o), 'Normal', 2)
-      if asides[i] then
-        table.insert(marks, { #lines - 1, 4 + asides[i], #lines[#lines], 'AgentLspMeta' })
-      end
-    end
-    if permission.is_multi(entry) then
-      add(' ↵  Send the marked choices', 'Normal', 4)
-    end
-    local is_question = entry.kind == 'question'
-    add(is_question and ' a  Write an answer' or ' f  Reject and give a reason', 'Normal', 2)
-    for _, line in ipairs(permission.where) do
-      add('    ' .. line, 'AgentLspMeta')
-    end
-    local more = #permission.list() - 1
-    if more > 0 then
-      add(('   %d more after this'):format(more), 'AgentLspMeta')
-    end
+    local without = {}
+    add_request(entry, {}, function(text)
+      table.insert(without, text)
+    end, without, {})
+    add_request(entry, fitting_hints(without), add, lines, marks)
   end
   add_changes(state, add, lines, marks)
   for _, q in ipairs(state.queue) do

@@ -424,6 +424,9 @@ vim.api.nvim_create_autocmd({ 'WinResized', 'TabEnter' }, {
     layout.keep_height()
     M.winbar()
     transcript.rewrap()
+    if #permission.list() > 0 then
+      transcript.touch_footer() -- its hints depend on the window's size
+    end
     transcript.stay()
   end,
 })

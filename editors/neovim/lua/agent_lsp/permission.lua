@@ -187,10 +187,13 @@ function M.is_multi(entry)
 end
 
 --- Returns the text after a choice: the rule that the choice creates, or the choice's description.
-local function aside(kind, o)
+--- A rule that the choice above it also creates is not repeated.
+local function aside(kind, o, above)
   if kind == 'permission' then
     if o.pattern and o.pattern:find('^bash%(=') then
       return '  (exactly this command)' -- the question shows the command in full
+    elseif o.pattern and above and o.pattern == above.pattern then
+      return '  (same rule)'
     elseif o.pattern and not o.name:find(o.pattern, 1, true) then
       return ('  (rule: %s)'):format((o.pattern:gsub('%s*\n%s*', ' ↵ ')))
     end
@@ -212,7 +215,7 @@ function M.choices(entry)
   for i, o in ipairs(entry.params.options or {}) do
     local box = M.is_multi(entry) and (entry.chosen[i] and '[x] ' or '[ ] ') or ''
     local name = entry.kind == 'permission' and o.name or o.label
-    shown[i] = line_of(box .. name .. aside(entry.kind, o))
+    shown[i] = line_of(box .. name .. aside(entry.kind, o, entry.params.options[i - 1]))
     asides[i] = math.min(#shown[i], #box + #name)
   end
   return shown, asides
@@ -305,6 +308,8 @@ end
 
 --- Descriptions of where the listed keys work. They are shown with a request.
 M.where = { 'These keys work in this window.', 'In any window, use :AgentAnswer.' }
+--- The hint for a window that has no room for both.
+M.elsewhere = 'Elsewhere, use :AgentAnswer.'
 
 --- Returns the texts that answer the first request when typed into the input, or nil if there are
 --- none.

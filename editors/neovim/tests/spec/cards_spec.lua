@@ -171,17 +171,19 @@ H.case('context lines of a diff have the normal text color', function()
   H.equal(colors, { 'AgentLspMeta', 'Normal', 'AgentLspRemoved', 'AgentLspAdded' })
 end)
 
-H.case('the diff of a stored call has a line number only if the result has one', function()
+H.case('the diff of a stored call has line numbers only if the result has them', function()
   H.start({})
   local cards = require('agent_lsp.cards')
-  local function diff(result)
-    local edits = { { old_string = 'a\nb\n', new_string = 'a\nc\n' } }
+  local function diff(result, second)
+    local edits = { { old_string = 'a\nb\n', new_string = 'a\nc\n' }, second }
     local call = { proposalId = 'p', name = 'edit', args = { edits = edits }, result = result }
     cards.learn_from_call(call)
     return (cards.diff(call))
   end
   H.equal(diff('applied\nedit 1: lines 7-8'), { '@@ -8 +8 @@', '-b', '+c' })
-  H.equal(diff('rejected: "no"'), { '@@ @@', '-b', '+c' })
+  H.equal(diff('rejected: "no"'), { '-b', '+c' })
+  local other = { old_string = '-- d', new_string = '++ e' }
+  H.equal(diff('rejected: "no"', other), { '-b', '+c', '@@ edit 2', '--- d', '+++ e' })
 end)
 
 H.run()

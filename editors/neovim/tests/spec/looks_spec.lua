@@ -167,6 +167,39 @@ end
 
 local command = 'rm -rf build/ && mkdir -p build/out\ncp -r docs build/out'
 
+H.case('a question with a long rule shows every key in 80 columns and 24 lines', function()
+  narrow(function()
+    H.start({
+      files = { ['a.txt'] = 'one\n' },
+      settings = { sandbox = 'off' },
+      script = {
+        H.call(
+          'bash',
+          { command = 'go vet ./... && go test -race ./internal/store ./internal/cart' }
+        ),
+        { text = 'Done.' },
+      },
+    })
+    H.edit('a.txt')
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'ONE' })
+    vim.cmd('AgentPrompt check it')
+    H.wait('the question', function()
+      return H.panel_text():find(' f  Reject and give a reason', 1, true)
+    end)
+    fits('? Allow this command?')
+    H.matches(H.panel_text(), 'Elsewhere, use :AgentAnswer%.')
+    H.equal(H.panel_text():find('In any window', 1, true), nil)
+    vim.o.lines = 40
+    vim.api.nvim_win_set_height(require('agent_lsp.transcript').window(), 30)
+    vim.cmd('doautocmd WinResized')
+    H.wait('both hints in a larger window', function()
+      return H.panel_text():find('In any window, use :AgentAnswer.', 1, true)
+    end)
+    vim.cmd('AgentAbort')
+    H.turn()
+  end)
+end)
+
 H.case('nothing in the panel is cut off in 80 columns and 24 lines', function()
   narrow(function()
     H.start({

@@ -224,13 +224,12 @@ H.case('every choice that outlives the question says which commands it covers', 
   H.equal((require('agent_lsp.permission').choices(entry)), {
     'Allow once',
     'Allow for this session  (rule: bash(go test *))',
-    'Always allow in this workspace  (rule: bash(go test *))',
+    'Always allow in this workspace  (same rule)',
     'Reject',
     'Always reject in this workspace  (exactly this command)',
   })
   H.wait('the choices', function()
-    return H.panel_text()
-      :find(' 3  Always allow in this workspace  (rule: bash(go test *))', 1, true)
+    return H.panel_text():find(' 3  Always allow in this workspace  (same rule)', 1, true)
   end)
   vim.cmd('AgentAbort')
   H.turn()
