@@ -104,7 +104,7 @@ chaos-engine: ## run the engine with random models, tools and users for two minu
 chaos-outside: ## kill the daemon, editors, commands and servers, fill disks and change files for three minutes (CHAOS=3m), at least 100 runs; WORLDS=4 runs four in parallel
 	AGENT_LSP_CHAOS=$(or $(CHAOS),3m) AGENT_LSP_CHAOS_AT_ONCE=$(or $(WORLDS),1) $(GO) test -vet=off -count=1 -timeout 120m -run '^TestOutsideChaos$$' -v ./internal/cli
 
-chaos-kills: ## kill KILLS daemons (default 100) and 100 session stores at random points of scripted runs
+chaos-kills: ## kill KILLS daemons (default 100), and 100 processes that write a session store, at random points of scripted runs
 	AGENT_LSP_KILLS=$(or $(KILLS),100) $(GO) test -vet=off -count=1 -timeout 120m -run '^(TestDaemonsKilledAtRandom|TestKilledAtRandom)$$' -v ./internal/cli ./internal/agent/session
 
 chaos: ## run random runs and kills for longer (CHAOS=10m), and property tests with more cases (CASES=20000)

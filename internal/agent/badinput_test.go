@@ -160,7 +160,8 @@ func TestInvalidUTF8InDeltas(t *testing.T) {
 	})
 }
 
-// checkDeltas verifies that each item's deltas add up to its completed text.
+// checkDeltas verifies that the deltas of each reply and of each reasoning text add up to the
+// completed text.
 func checkDeltas(t *testing.T, events []Event) {
 	t.Helper()
 	texts := map[string]string{}

@@ -31,7 +31,7 @@ func (e *endless) Generate(_ context.Context, _ *Request, on func(Delta)) (*Repl
 }
 
 // BenchmarkRound measures the loop's own cost per round (one model call and one tool call) with a
-// model and a tool that take no time. The cost must be under 100 µs at 10 messages, and at 1,000
+// model and a tool that take no time. The target is less than 100 µs at 10 messages, and at 1,000
 // messages less than twice the cost at 10.
 func BenchmarkRound(b *testing.B) {
 	for _, n := range []int{10, 1000} {

@@ -14,8 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// drain resumes the session until no turn is running and the queue is empty, while the user answers
-// no questions.
+// drain resumes and continues the session until no turn is running and the queue is empty.
 func (c *chaos) drain() {
 	for range 200 {
 		_ = c.s.Resume()

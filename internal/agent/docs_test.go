@@ -253,7 +253,8 @@ func TestDocumentedTestsExist(t *testing.T) {
 	}
 }
 
-// declaredTests returns the names of all Go tests and session scripts in the repository.
+// declaredTests returns the names of the Go tests, benchmarks and fuzz tests of the program, and of
+// all session scripts.
 func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
 	have := map[string]bool{}

@@ -100,7 +100,8 @@ func editRig(t *testing.T, e *editTool, opts func(*Options), calls ...message.To
 }
 
 // Edits to different files wait for the user concurrently. Edits to the same file run one at a
-// time. A call that may read any file starts after all edits are done.
+// time. A call that may read any file starts after all earlier edits are done, and later edits wait
+// for it.
 func TestEditsWaitTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{}

@@ -23,7 +23,7 @@ func (h *reductions) BeforeCompact(context.Context, CompactInfo) (string, error)
 }
 
 // A reduction that saves nothing is not committed. After three unsuccessful attempts, no more are
-// made as long as the request fits. If a summary fails three times, it is not requested again.
+// made as long as the request fits.
 func TestFruitlessReductionsStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &reductions{}
@@ -44,6 +44,7 @@ func TestFruitlessReductionsStop(t *testing.T) {
 	})
 }
 
+// If a summary fails three times, it is not requested again.
 func TestFailedSummariesStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(20000)

@@ -96,7 +96,7 @@ func answerTrust(t *testing.T, home, dir, state string, trusted bool) {
 	}
 }
 
-// tree returns the content of each file in a folder, by path.
+// tree returns the paths of the files and folders in a folder, and the content of each file.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

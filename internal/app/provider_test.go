@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// asked records the first request and rejects it, so that no test uses the network.
+// asked records the first request and rejects all requests, so that no test uses the network.
 type asked struct {
 	url    string
 	header http.Header

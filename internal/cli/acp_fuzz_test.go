@@ -139,7 +139,7 @@ func oneLine(params string) string {
 	return b.String()
 }
 
-// listen records the responses and rejects the program's requests.
+// listen records the responses and cancels the program's requests.
 func (c *acpFuzzer) listen(out io.Reader) {
 	defer close(c.read)
 	answered := map[string]bool{}

@@ -25,7 +25,7 @@ type acpClient struct {
 	next int
 	text strings.Builder // text of the agent's messages so far
 	code chan int
-	// permit answers the agent's requests. If it is nil, every permission request is cancelled.
+	// permit answers the agent's requests. If it is nil, every request is cancelled.
 	permit func(method string, message []byte) any
 }
 
@@ -322,7 +322,7 @@ func TestACPCloseWhileBusy(t *testing.T) {
 	c.end()
 }
 
-// provider answers every request with "ok" and reports when the request arrived.
+// provider lists one model, answers every prompt with "ok", and reports when the prompt arrived.
 func provider(b *testing.B) (url string, came chan time.Time) {
 	came = make(chan time.Time, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -61,7 +61,8 @@ func (s *strictProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// modelStep is a command with its environment variables, its exit code and its output.
+// modelStep is a command with its environment variables, the expected exit code, and texts that the
+// output must contain.
 type modelStep struct {
 	command string
 	code    int

@@ -286,8 +286,8 @@ func (w *world) decide() {
 
 var editedLine = regexp.MustCompile(`line \d\d of [a-z]\.txt, version 1`)
 
-// promise records the outcome that a decided hunk guarantees: its new lines either remain or never
-// appear.
+// promise records the outcome that a decided hunk guarantees: at the end of the run, its new lines
+// are present or absent.
 func (w *world) promise(h chaosHunk) {
 	for _, line := range editedLine.FindAllString(h.NewText, -1) {
 		if !strings.Contains(h.OldText, line) && w.fate[line] == "" {

@@ -39,7 +39,7 @@ func TestCommandPage(t *testing.T) {
 	}
 }
 
-// helpTexts returns one section for each command.
+// helpTexts returns one section for each top-level command, except help and version.
 func helpTexts(t *testing.T) string {
 	t.Helper()
 	var page strings.Builder

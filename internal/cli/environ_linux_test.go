@@ -21,9 +21,9 @@ import (
 // TestNoProcessShowsTheDaemonsKeys starts an agent that has a key in its environment. It also
 // starts a program that searches for the key in the environment and the memory of the agent and of
 // its supervisors. The program runs as a command, hook, formatter, MCP server and language server,
-// with and without the sandbox, as the current user and as an ordinary user. The program also
-// starts a process that has another key, which the program must find. This shows that the search
-// works.
+// with and without the sandbox, as the current user and, if that is root, as an ordinary user. The
+// program also starts a process that has another key, which the program must find. This shows that
+// the search works.
 func TestNoProcessShowsTheDaemonsKeys(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("/var/tmp", "agent-lsp-environ-")

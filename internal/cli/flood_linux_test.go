@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// flood is a session in which one command prints the given number of bytes as lines, and another
-// command prints the same amount of binary data.
+// flood is a session in which one command prints a given number of bytes as lines, and another
+// command prints a given number of bytes of binary data.
 const flood = `-- config.json --
 {"permissions": {"profile": "trust"}, "sandbox": "off"}
 -- model.jsonl --
@@ -30,7 +30,8 @@ await agent/turn/completed {"turn": {"status": "completed"}}
 `
 
 // TestFlood checks that the memory of the program stays under 50 MiB while a command prints 1 GB,
-// or a tenth of that in a short run. It uses the program itself, not the test binary.
+// or a tenth of that unless the test is selected by name. It uses the program itself, not the test
+// binary.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	const most = 50 << 20

@@ -88,8 +88,8 @@ func newHundred(b *testing.B, bin string) *hundred {
 	return h
 }
 
-// answer streams a reply in pieces. A reply to a prompt that begins with "warm" starts immediately.
-// All other replies start when all sessions have sent their request.
+// answer streams a reply in pieces. The reply to the prompt "warm up" starts immediately and has
+// one piece. All other replies start when all sessions have sent their request.
 func (h *hundred) answer(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -10,7 +10,7 @@ import (
 )
 
 // lockedKeyring stores a key in a desktop keyring and then locks it by restarting the keyring
-// service. $0 is the program. Each command prints its exit code.
+// service. $0 is the program. After each run and doctor, the script prints the exit code.
 const lockedKeyring = `
 printf x | gnome-keyring-daemon --unlock --components=secrets >/dev/null
 echo k-right-key | "$0" login work --stdin
@@ -23,8 +23,8 @@ echo k-right-key | AGENT_LSP_KEYRING=file "$0" login work --stdin
 AGENT_LSP_KEYRING=file "$0" run hello; echo "file: code $?"
 `
 
-// TestLockedKeyring checks that every command says how to continue if the keyring is locked, and
-// that both remedies named in the message work.
+// TestLockedKeyring checks that run and doctor say how to continue if the keyring is locked, and
+// that a key in a variable and a login that stores the key in a file still work.
 func TestLockedKeyring(t *testing.T) {
 	for _, program := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -25,8 +25,8 @@ import (
 const callsACommand = `{"toolCalls": [{"name": "bash", "arguments": {"command": ` +
 	`"env; touch started; until [ -e seen ]; do sleep 0.02; done"}}]}`
 
-// newEchoing returns an endpoint for every API. Its first and third answers to a prompt are errors
-// that contain the request's key. Its second answer calls a tool.
+// newEchoing returns an endpoint for every API. Its second answer to a prompt calls a tool. All
+// other answers are errors that contain the request's key.
 func newEchoing(t *testing.T, want string) *httptest.Server {
 	played, err := script.Load(strings.NewReader(callsACommand))
 	if err != nil {

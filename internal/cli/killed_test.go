@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// envKills is the number of daemons that TestDaemonsKilledAtRandom kills. `make test` sets it to at
-// least 100.
+// envKills is the number of daemons that TestDaemonsKilledAtRandom kills. `make test` sets it to
+// 100 unless KILLS is set.
 const envKills = "AGENT_LSP_KILLS"
 
 // killedSteps is the number of commands that the scripted model requests one after another. No
@@ -27,8 +27,8 @@ const killedSteps = 300
 // TestDaemonsKilledAtRandom kills a daemon at a random point of a scripted run. Afterwards, its
 // session must load. Up to the call that was running, the history must be the same as in an
 // uninterrupted run, and the result of that call must report the interruption. No command may run
-// twice, and the history must list every command that ran. Another daemon then continues the
-// session.
+// twice, and the history must list every command that ran. In every fourth run, another daemon then
+// continues the session.
 func TestDaemonsKilledAtRandom(t *testing.T) {
 	kills := 8
 	if s := os.Getenv(envKills); s != "" {

@@ -13,7 +13,7 @@ import (
 // hostile is a repository with code that language servers run. That code creates the file pwned.
 type hostile struct {
 	name     string
-	file     string // file that contains the code, or "" if the repository contains none
+	file     string // file that contains the code
 	settings string // JSON that is appended to the language server's settings, or ""
 	env      []string
 }

@@ -157,7 +157,7 @@ type chooser struct {
 	t       *testing.T
 	server  *foundServer
 	session string
-	option  string // "" leaves the request unanswered
+	option  string // "" cancels the request
 	asked   int
 	ended   chan wire.TurnCompleted
 }

@@ -72,7 +72,8 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, nil)
 }
 
-// A result of 50 MB is stored completely in a file, and the request that reports it stays small.
+// A result of 50 MB (5 MB unless the test is selected by name) is stored completely in a file, and
+// the request that reports it stays small.
 func TestBigResultOfAServer(t *testing.T) {
 	size := testspeed.HeavySize(50_000_000)
 	config := servers(1, "plain")

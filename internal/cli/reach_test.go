@@ -154,7 +154,7 @@ func (r *reach) first() (request []byte, after time.Duration) {
 	return request, after
 }
 
-// servers returns the configuration of n MCP servers that have the same fault mode.
+// servers returns the configuration of n MCP servers that run in the given mode.
 func servers(n int, mode string) map[string]any {
 	list := map[string]any{}
 	for i := range n {
@@ -382,8 +382,8 @@ func installed(t testing.TB, path ...string) string {
 // BenchmarkFirstPrompt measures the time from a prompt to the provider's request, with and without
 // ten MCP servers that are starting, alternately in one run. It covers a session that exists before
 // the prompt, and a session that the prompt creates. The target is that the servers add no time.
-// The metric with/without is the ratio of the medians, for the elapsed time and for the processor
-// time.
+// The metrics with/without and processors are the ratios of the medians of the elapsed time and of
+// the processor time.
 func BenchmarkFirstPrompt(b *testing.B) {
 	for _, direct := range []bool{false, true} {
 		b.Run(map[bool]string{false: "session", true: "direct"}[direct], func(b *testing.B) {

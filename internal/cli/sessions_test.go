@@ -212,7 +212,8 @@ func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
 }
 
 // startMarked is like startProcess and also returns the mark that identifies all processes of the
-// program. With smallDisk, the folder named by envSmallDisk is on a separate file system.
+// program. With smallDisk, the program runs in its own mount namespace, in which it can mount what
+// envSmallDisk or envReadOnly requests.
 func startMarked(t testing.TB, args, env []string, smallDisk bool) (rpctest.Daemon, string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -228,7 +229,7 @@ func startMarked(t testing.TB, args, env []string, smallDisk bool) (rpctest.Daem
 	return startCommand(t, cmd, func() { wantNoneLeft(t, mark) }), mark
 }
 
-// startCommand starts a daemon and calls ended when the daemon has exited.
+// startCommand starts a daemon. Wait calls ended when the daemon has exited.
 func startCommand(t testing.TB, cmd *exec.Cmd, ended func()) rpctest.Daemon {
 	t.Helper()
 	log := new(logBuffer)

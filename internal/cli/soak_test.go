@@ -36,8 +36,8 @@ const (
 )
 
 // TestSoak runs 20 sessions at full speed and samples the daemon's memory, goroutines and open
-// files. In the last third of the test, they must not exceed their level in the second third. The
-// daemon runs in-process, so that its goroutines can be counted.
+// files. Their peak in the last third of the test must not be much higher than in the second third.
+// The daemon runs in-process, so that its goroutines can be counted.
 func TestSoak(t *testing.T) {
 	budget := soakBrief
 	if text := os.Getenv(envSoak); text != "" {

@@ -239,8 +239,8 @@ func TestSplitTurn(t *testing.T) {
 	}
 }
 
-// If the call for a summary fails, overflows the window or returns nothing, the next reducers are
-// used.
+// If the call for a summary fails, panics or overflows the window, or if the summary is empty or
+// too long, the next reducers are used.
 func TestSummaryThatFails(t *testing.T) {
 	for name, f := range map[string]Summarizer{
 		"fails": func(context.Context, SummaryRequest) (string, error) {
@@ -288,8 +288,8 @@ func TestSummaryRetriesWithLess(t *testing.T) {
 }
 
 // For any history and limit, either the result fits or the error reports that it does not. Pairs of
-// calls and results, pinned messages and the last user message remain. The input is not modified,
-// and a second pass changes nothing.
+// calls and results, pinned messages and the last user message remain. The input is not modified.
+// If the target was reached, a second pass changes nothing.
 func TestAnyHistoryFitsOrSaysSo(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rnd := rand.New(rand.NewPCG(seed, 2))

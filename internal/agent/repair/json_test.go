@@ -98,8 +98,8 @@ func worst(size int) map[string]string {
 	}
 }
 
-// TestLinear checks that processing 1 MB (a tenth of that in a short run) does not take quadratic
-// time. The limit of two minutes allows for a busy machine.
+// TestLinear checks that processing 1 MB (a tenth of that unless tests run at full size) does not
+// take quadratic time. The limit of two minutes allows for a busy machine.
 func TestLinear(t *testing.T) {
 	for name, run := range map[string]func(string){
 		"ParseCalls": func(s string) { repair.ParseCalls(s, []string{"read", "write"}) },

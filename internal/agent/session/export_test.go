@@ -44,8 +44,8 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// Importing a session brings only its title and its conversation. Settings and the folder in the
-// file are ignored, whichever fields contain them.
+// Importing a session brings only its title, its conversation and its pins. Settings and the folder
+// in the file are ignored, whichever fields contain them.
 func TestImportBringsNoSettings(t *testing.T) {
 	from := newLibrary(t)
 	src := create(t, from)

@@ -11,8 +11,8 @@ import (
 )
 
 // BenchmarkParallel compares a call with one task and a call with eight tasks, with a model that
-// answers immediately. Four tasks run at a time. Eight tasks may take at most three times as long
-// as one.
+// answers immediately. Four tasks run at a time. The target is that eight tasks take at most three
+// times as long as one.
 func BenchmarkParallel(b *testing.B) {
 	for _, n := range []int{1, 8} {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {

@@ -112,8 +112,9 @@ func TestEditsOfDifferentFilesWaitTogether(t *testing.T) {
 }
 
 // TestReadsOfFilesBetweenEdits checks that a read of a file, or of a folder that contains it, waits
-// for an earlier edit of the file, and that a later edit of the file waits for the read. Other
-// reads do not affect the order of the edits.
+// for an earlier edit of the file, and that a later edit of the file waits for the read. A read of
+// other files does not affect the order of the edits. A read of unknown files, or one that no edit
+// follows, waits for all earlier edits.
 func TestReadsOfFilesBetweenEdits(t *testing.T) {
 	edit := func(name string, waits bool, files ...string) *fakeCall {
 		return &fakeCall{name: name, class: Edits, files: files, waits: waits}
