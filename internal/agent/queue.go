@@ -122,7 +122,8 @@ func (s *Session) recordQueueLocked() {
 
 // takeLocked takes the first entry of a queue, or all of them. Before the caller releases the lock,
 // it must commit the messages and then record the queue. If the process crashes between the two, a
-// message is delivered twice instead of never.
+// message is in both the history and the stored queue, and restore removes it from the queue. In
+// the reverse order, it would be lost.
 func (s *Session) takeLocked(q *[]*entry, mode QueueMode) []*entry {
 	n := len(*q)
 	if mode == QueueOneAtATime && n > 1 {

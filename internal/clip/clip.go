@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Bytes returns s if it has at most n bytes, and otherwise its first n bytes and an ellipsis. It
-// never cuts inside a character, and drops invalid bytes from a string that it shortens.
+// Bytes returns s if it has at most n bytes, and otherwise the complete characters in its first n
+// bytes and an ellipsis. It drops invalid bytes from a string that it shortens.
 func Bytes(s string, n int) string {
 	if len(s) <= n {
 		return s

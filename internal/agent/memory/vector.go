@@ -84,7 +84,8 @@ func cosine(a, b []byte) float64 {
 }
 
 // dot returns the dot product of two vectors of signed bytes. An int32 is large enough for 100,000
-// dimensions (127 * 127 * 100,000). Processing eight components at a time halves the time.
+// dimensions (127 * 127 * 100,000). It processes eight components at a time, which is faster than a
+// simple loop.
 func dot(x, y []byte) int32 {
 	var a, b int32
 	for len(x) >= 8 && len(y) >= 8 {

@@ -59,7 +59,7 @@ type itemRef struct {
 	node int32
 }
 
-// logState describes a log without its contents. It grows by about 60 bytes per message. Reading a
+// logState describes a log without its contents. It grows by about 120 bytes per message. Reading a
 // log and appending to it update logState in the same way.
 type logState struct {
 	entry Entry
