@@ -60,7 +60,7 @@ func (p *program) doctor(ctx context.Context, explain bool) int {
 	}
 	fmt.Fprintf(w, "state: %s\n", state)
 	if err := app.CheckState(state); err != nil {
-		fmt.Fprintf(w, "notice: %s cannot be written (%v): stored data is lost when the run ends; make it writable, or set XDG_STATE_HOME\n", state, err)
+		fmt.Fprintf(w, "notice: %s cannot be written (%v): agent-lsp deletes new data when it exits; make it writable, or set XDG_STATE_HOME\n", state, err)
 	}
 	for _, n := range set.Notices() {
 		fmt.Fprintf(w, "notice: %s\n", n)

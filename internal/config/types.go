@@ -54,13 +54,13 @@ type Config struct {
 	Subagents       *Subagents          `json:"subagents,omitzero" doc:"Limits of sub-agents."`
 	AIComments      string              `json:"aiComments,omitzero" enum:"off,save" default:"\"off\"" doc:"Whether new comments that begin or end with AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved."`
 	Follow          bool                `json:"follow,omitzero" doc:"Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move."`
-	Check           *Check              `json:"check,omitzero" doc:"A command to run after edits. Its output is sent to the model."`
+	Check           *Check              `json:"check,omitzero" doc:"A command to run after edits. If the command fails, its output is sent to the model."`
 	Formatters      map[string]Command  `json:"formatters,omitzero" doc:"Formatters by file name glob. A formatter reads the file from stdin and prints the formatted text."`
 	WebSearch       *WebSearch          `json:"webSearch,omitzero" doc:"Search endpoint for the web_search tool. If it is not set, the tool is not offered."`
 	Fetch           *Fetch              `json:"fetch,omitzero" doc:"The fetch tool."`
 	Shell           *Shell              `json:"shell,omitzero" doc:"How shell commands run."`
 	Environment     *ChildEnvironment   `json:"environment,omitzero" doc:"Environment variables that child processes inherit."`
-	Network         *Network            `json:"network,omitzero" doc:"Hosts that sandboxed commands and the fetch tool may connect to."`
+	Network         *Network            `json:"network,omitzero" doc:"Hosts that sandboxed commands and the tools fetch and web_search may connect to."`
 
 	home   *string         // the default provider, if it differs from the provider of Model
 	chosen map[string]bool // the providers that the user chose; nil means that this is not known

@@ -286,7 +286,7 @@ export interface Config {
   aiComments?: "off" | "save";
   /** Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move. */
   follow?: boolean;
-  /** A command to run after edits. Its output is sent to the model. */
+  /** A command to run after edits. If the command fails, its output is sent to the model. */
   check?: Check;
   /** Formatters by file name glob. A formatter reads the file from stdin and prints the formatted text. */
   formatters?: Record<string, Command>;
@@ -298,7 +298,7 @@ export interface Config {
   shell?: Shell;
   /** Environment variables that child processes inherit. */
   environment?: ChildEnvironment;
-  /** Hosts that sandboxed commands and the fetch tool may connect to. */
+  /** Hosts that sandboxed commands and the tools fetch and web_search may connect to. */
   network?: Network;
 }
 

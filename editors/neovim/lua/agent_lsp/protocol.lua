@@ -193,13 +193,13 @@
 ---@field subagents? agent_lsp.Subagents Limits of sub-agents.
 ---@field aiComments? "off"|"save" Whether new comments that begin or end with AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved.
 ---@field follow? boolean Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move.
----@field check? agent_lsp.Check A command to run after edits. Its output is sent to the model.
+---@field check? agent_lsp.Check A command to run after edits. If the command fails, its output is sent to the model.
 ---@field formatters? table<string, agent_lsp.Command> Formatters by file name glob. A formatter reads the file from stdin and prints the formatted text.
 ---@field webSearch? agent_lsp.WebSearch Search endpoint for the web_search tool. If it is not set, the tool is not offered.
 ---@field fetch? agent_lsp.Fetch The fetch tool.
 ---@field shell? agent_lsp.Shell How shell commands run.
 ---@field environment? agent_lsp.ChildEnvironment Environment variables that child processes inherit.
----@field network? agent_lsp.Network Hosts that sandboxed commands and the fetch tool may connect to.
+---@field network? agent_lsp.Network Hosts that sandboxed commands and the tools fetch and web_search may connect to.
 
 --- ContentBlock is a piece of a prompt or of a message. Type is text, image, file or resource and determines which other fields are set. Data is base64.
 ---@class agent_lsp.ContentBlock
