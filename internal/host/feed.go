@@ -40,7 +40,7 @@ type openItem struct {
 // Emit publishes an event of a session. It never blocks. The engine calls it.
 func (h *Host) Emit(sessionID string, e agent.Event) {
 	if f := h.feed(sessionID); f != nil {
-		f.put(func() { f.deliver(e) })
+		f.emit(e)
 	}
 }
 
@@ -73,6 +73,18 @@ func (h *Host) closeFeed(f *feed) {
 func (f *feed) barrier() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+}
+
+// emit is put for an event. It creates a function only while the feed is held, because it is called
+// for every piece of text.
+func (f *feed) emit(e agent.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held > 0 {
+		f.pending = append(f.pending, func() { f.deliver(e) })
+		return
+	}
+	f.deliver(e)
 }
 
 // put calls do while it holds mu, either immediately or, while notifications are held back, in

@@ -157,13 +157,8 @@ func (c *Call) Reply(msg *message.Message, finish string) *agent.Reply {
 	return &agent.Reply{Message: msg, Finish: finish, Notices: c.Notices, Lasting: c.Lasting}
 }
 
-// Whole returns the answer if it was not a stream. Otherwise it returns nil.
-func (c *Call) Whole() []byte {
-	if c.answer == nil {
-		return nil
-	}
-	return c.answer.Whole
-}
+// Answer returns the answer that Send received, or nil.
+func (c *Call) Answer() *Answer { return c.answer }
 
 // Ended reports whether the answer is complete. A stream is complete once its end mark has arrived.
 func (c *Call) Ended() bool {

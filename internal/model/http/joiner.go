@@ -27,7 +27,8 @@ func (l *Joiner) Add(raw []byte) string {
 		l.Text = append(l.Text, in...)
 		return string(in)
 	}
-	out := l.rest
+	from := len(l.Text)
+	out := append(l.Text, l.rest...)
 	l.rest = nil
 	for i := 0; i < len(in); {
 		if in[i] != '\\' {
@@ -43,14 +44,15 @@ func (l *Joiner) Add(raw []byte) string {
 		out, n = l.escape(out, in[i:])
 		i += n
 	}
-	return l.give(out)
+	return l.give(out, from)
 }
 
 // AddText adds plain text.
 func (l *Joiner) AddText(s string) string {
-	out := append(l.rest, s...)
+	from := len(l.Text)
+	out := append(append(l.Text, l.rest...), s...)
 	l.rest = nil
-	return l.give(out)
+	return l.give(out, from)
 }
 
 // End returns the bytes that were held back for a continuation that never arrived.
@@ -64,16 +66,19 @@ func (l *Joiner) End() string {
 	return string(out)
 }
 
-func (l *Joiner) give(out []byte) string {
-	if cut := unfinished(out); cut > 0 {
-		l.rest = append([]byte(nil), out[len(out)-cut:]...)
-		out = out[:len(out)-cut]
+// give takes over the text that was appended to Text from an index on, and returns it. It holds
+// back an incomplete rune at the end.
+func (l *Joiner) give(all []byte, from int) string {
+	if cut := unfinished(all[from:]); cut > 0 {
+		l.rest = append([]byte(nil), all[len(all)-cut:]...)
+		all = all[:len(all)-cut]
 	}
-	s := string(out)
+	s := string(all[from:])
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
+		all = append(all[:from], s...)
 	}
-	l.Text = append(l.Text, s...)
+	l.Text = all
 	return s
 }
 

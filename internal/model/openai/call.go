@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"errors"
-	"io"
 	"net/http"
 	"strings"
 
@@ -20,12 +18,6 @@ type call struct {
 	m *Model
 }
 
-// receiver is a go-openai stream of either API.
-type receiver interface {
-	RecvRaw() ([]byte, error)
-	Close() error
-}
-
 func (c *call) run() (*agent.Reply, error) {
 	var d modelhttp.Decoder
 	var written []byte
@@ -41,17 +33,10 @@ func (c *call) run() (*agent.Reply, error) {
 		return nil, err
 	}
 	c.Body = c.Builder.Body(written)
-	s, err := c.open()
-	if err != nil {
+	if err := c.open(); err != nil {
 		return nil, err
 	}
-	return c.Gather(func() (modelhttp.Event, error) {
-		raw, err := s.RecvRaw()
-		if errors.Is(err, goopenai.ErrTooManyEmptyStreamMessages) {
-			err = modelhttp.ErrNoEvents
-		}
-		return modelhttp.Event{Data: raw}, err
-	}, d)
+	return c.Gather(events(c.Answer()), d)
 }
 
 // finish returns a complete reply. A reply with a refusal and without a call is an error.
@@ -70,12 +55,15 @@ func (c *call) finish(msg *message.Message, finish string, calls bool) (*agent.R
 }
 
 // open sends the request. The typed request is only a placeholder, because Do sends the body of
-// call.
-func (c *call) open() (receiver, error) {
+// call. go-openai's reader of the stream stays unused (see events).
+func (c *call) open() (err error) {
 	if c.m.opts.API == APIResponses {
-		return c.client().CreateResponseStream(c.Ctx, goopenai.CreateResponseRequest{Model: "m"})
+		_, err = c.client().CreateResponseStream(c.Ctx, goopenai.CreateResponseRequest{Model: "m"})
+	} else {
+		_, err = c.client().CreateChatCompletionStream(c.Ctx,
+			goopenai.ChatCompletionRequest{Model: "m"})
 	}
-	return c.client().CreateChatCompletionStream(c.Ctx, goopenai.ChatCompletionRequest{Model: "m"})
+	return err
 }
 
 func (c *call) client() *goopenai.Client {
@@ -84,17 +72,15 @@ func (c *call) client() *goopenai.Client {
 	return goopenai.NewClientWithConfig(cfg)
 }
 
-// Do sends go-openai's request with this package's body, headers and query. It accepts only event
-// streams and JSON. It returns either of them as an event stream that go-openai parses correctly.
+// Do sends go-openai's request with this package's body, headers and query, and accepts
+// only event streams and JSON. The response that it returns has no body, because this package reads
+// the answer itself (see Call.Answer).
 func (c *call) Do(r *http.Request) (*http.Response, error) {
 	a, err := c.Send(r)
 	if err != nil {
 		return nil, err
 	}
-	body := a.Response.Body
-	a.Response.Body = &struct {
-		io.Reader
-		io.Closer
-	}{newStream(a), body}
-	return a.Response, nil
+	empty := *a.Response
+	empty.Body = http.NoBody
+	return &empty, nil
 }

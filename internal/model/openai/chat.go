@@ -68,6 +68,7 @@ type chatDecoder struct {
 	byIndex map[int]*gathered
 	details []json.RawMessage // reasoning_details, which are sent back
 	think   thinkTags
+	chunk   chatChunk // the current event, kept so that the next one needs no allocation
 }
 
 // gathered is a tool call that grows while its fragments arrive.
@@ -86,8 +87,9 @@ func newChatDecoder(c *call) *chatDecoder {
 
 // Event processes one event.
 func (d *chatDecoder) Event(raw modelhttp.Event) error {
-	var k chatChunk
-	if err := d.c.Decode(raw, &k, &k.Error); err != nil {
+	k := &d.chunk
+	*k = chatChunk{Choices: k.Choices[:0]}
+	if err := d.c.Decode(raw, k, &k.Error); err != nil {
 		return err
 	}
 	d.takeUsage(k.Usage)

@@ -80,18 +80,14 @@ func (c *call) list() ([]agent.ModelInfo, error) {
 	return list, nil
 }
 
-// readWhole reads an answer that is not a stream. err is the error from go-openai, which can read
-// only the event stream that Do created from the answer. readWhole uses the original answer,
-// including the fields that go-openai's type lacks.
+// readWhole reads an answer that is not a stream, including the fields that go-openai's types lack.
+// err is the error from go-openai. It counts only without an answer, because Do returns no body.
 func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
-	whole := c.Whole()
-	switch {
-	case whole == nil && err == nil:
-		return c.ErrCut()
-	case whole == nil:
+	a := c.Answer()
+	if a == nil {
 		return err
 	}
-	return c.Decode(modelhttp.Event{Data: whole}, answer, failure)
+	return c.DecodeWhole(a, answer, failure)
 }
 
 // listed combines the information about a model from the provider and from the catalog.
