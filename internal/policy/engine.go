@@ -436,11 +436,12 @@ func (e *Engine) SandboxPlan(
 	if !box.Available() && s.Sandbox != sandbox.Require {
 		return nil, nil
 	}
-	spec := sandbox.Spec{Tmp: own.Tmp, Layer: own.Layer, Lock: own.Lock, Readable: s.Roots,
+	roots := unmoved(s.Roots)
+	spec := sandbox.Spec{Tmp: own.Tmp, Layer: own.Layer, Lock: own.Lock, Readable: roots,
 		Caches: Caches(), Secrets: granted.Secrets, Hidden: s.Own.Data, Settings: s.Own.Settings}
 	if Classify(command).Class > ReadOnly && s.profile() != ProfileReadOnly {
-		spec.Writable = slices.Concat(s.Writable, s.Roots)
-		for _, root := range s.Roots {
+		spec.Writable = slices.Concat(s.Writable, roots)
+		for _, root := range roots {
 			for _, p := range e.opts.Protected {
 				spec.Protected = append(spec.Protected, filepath.Join(root, p))
 			}
@@ -467,12 +468,13 @@ func (e *Engine) ServerPlan(s Settings, own Folders, readable []string) (*sandbo
 	if s.Sandbox == sandbox.Off || !box.Available() && s.Sandbox != sandbox.Require {
 		return nil, nil
 	}
+	roots := unmoved(s.Roots)
 	spec := sandbox.Spec{
 		Tmp: own.Tmp, Layer: own.Layer, Lock: own.Lock, Caches: Caches(),
-		Readable: slices.Concat(s.Roots, readable), Hidden: s.Own.Data, Settings: s.Own.Settings,
+		Readable: slices.Concat(roots, readable), Hidden: s.Own.Data, Settings: s.Own.Settings,
 	}
 	if s.profile() != ProfileReadOnly {
-		spec.Writable = slices.Concat(s.Writable, s.Roots)
+		spec.Writable = slices.Concat(s.Writable, roots)
 	}
 	return box.Plan(spec)
 }

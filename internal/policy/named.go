@@ -23,12 +23,7 @@ func (s Settings) named(rules []Rule, sub *tool.Subject, c Classification) bool 
 	if exactRule(rules, sub.Command) >= 0 {
 		return true
 	}
-	in := reach{folders: []string{sub.Cwd}, own: s.Own}
-	for _, r := range s.Roots {
-		if real, err := filepath.EvalSymlinks(r); err == nil {
-			in.roots = append(in.roots, real)
-		}
-	}
+	in := reach{folders: []string{sub.Cwd}, own: s.Own, roots: unmoved(s.Roots)}
 	for _, p := range c.Parts {
 		if i := coveringRule(rules, p); i >= 0 {
 			if !in.covers(&rules[i], p) {
@@ -47,7 +42,7 @@ func (s Settings) named(rules []Rule, sub *tool.Subject, c Classification) bool 
 // access.
 type reach struct {
 	folders []string
-	roots   []string // links resolved
+	roots   []string
 	own     OwnFiles
 }
 

@@ -59,18 +59,13 @@ func shortListed(script, cwd string, roots []string) bool {
 	if err != nil || len(f.Stmts) == 0 {
 		return false
 	}
-	in := shortPlace{cwd: cwd}
-	for _, r := range roots {
-		if real, err := filepath.EvalSymlinks(r); err == nil {
-			in.roots = append(in.roots, real)
-		}
-	}
+	in := shortPlace{cwd: cwd, roots: unmoved(roots)}
 	return in.accepts(cwd, true) && in.stmts(f.Stmts)
 }
 
 type shortPlace struct {
 	cwd   string
-	roots []string // the roots with links resolved
+	roots []string
 }
 
 func (in shortPlace) stmts(list []*syntax.Stmt) bool {

@@ -34,11 +34,15 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 		box.Layer, box.Lock = layer, spec.Lock
 	}
 	box.Roots = merged(box.Roots)
+	inRoot := func(path string) bool {
+		return slices.ContainsFunc(box.Roots,
+			func(r string) bool { return launcher.Below(path, r) })
+	}
+	box.Readable = slices.DeleteFunc(slices.Clone(box.Readable), inRoot) // visible already
+
 	for _, p := range spec.Settings { // outside the workspace, commands need not see them
 		box.Settings = append(box.Settings, launcher.Steps(p)...)
-		real, err := filepath.EvalSymlinks(p)
-		inRoot := func(r string) bool { return launcher.Below(real, r) }
-		if err == nil && !slices.ContainsFunc(box.Roots, inRoot) {
+		if real, err := filepath.EvalSymlinks(p); err == nil && !inRoot(real) {
 			box.Hidden = append(slices.Clip(box.Hidden), real)
 		}
 	}
@@ -47,7 +51,7 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 		box.Caches = moved(spec.Caches, home, real)
 		box.Readable = append(
 			slices.Clip(box.Readable),
-			launcher.HomeReadable(real, os.Getenv("PATH"))...)
+			steady(launcher.HomeReadable(real, os.Getenv("PATH")), box.Roots)...)
 	}
 	if box.Home != "" {
 		for _, f := range spec.Secrets {

@@ -155,10 +155,10 @@ func (s Spec) resolved() (Spec, error) {
 	if out.Tmp, err = madeFolder(s.Tmp); err != nil {
 		return out, fmt.Errorf("creating the sandbox's temporary folder: %w", err)
 	}
-	if out.Writable, err = realPaths(s.Writable); err != nil {
+	if out.Writable, err = realPaths(steady(s.Writable, s.Writable)); err != nil {
 		return out, err
 	}
-	if out.Readable, err = realPaths(s.Readable); err != nil {
+	if out.Readable, err = realPaths(steady(s.Readable, s.Readable)); err != nil {
 		return out, err
 	}
 	if out.Protected, err = realPaths(slices.Concat(s.Protected, s.Settings)); err != nil {
@@ -167,7 +167,7 @@ func (s Spec) resolved() (Spec, error) {
 	if out.Hidden, err = realPaths(s.Hidden); err != nil {
 		return out, err
 	}
-	for _, c := range s.Caches {
+	for _, c := range steady(s.Caches, slices.Concat(s.Writable, s.Readable)) {
 		if real, err := filepath.EvalSymlinks(c); err == nil {
 			c = real
 		}
@@ -175,6 +175,23 @@ func (s Spec) resolved() (Spec, error) {
 	}
 	out.Layer, out.Lock = s.Layer, s.Lock
 	return out, nil
+}
+
+// steady returns the paths without those that lead through a link in one of the folders. A command
+// can create such a link, and could otherwise choose which folder the sandbox opens.
+func steady(paths, folders []string) []string {
+	var out []string
+	for _, p := range paths {
+		steps := launcher.Steps(p)
+		if !slices.ContainsFunc(folders, func(dir string) bool {
+			return slices.ContainsFunc(steps[1:len(steps)-1], func(link string) bool {
+				return link != dir && launcher.Below(link, dir)
+			})
+		}) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // madeFolder creates a private folder and returns its real path. If path is "", it returns "".

@@ -207,7 +207,8 @@ func TestPreparedSandboxIsNotUsedWhenItIsWrong(t *testing.T) {
 		{
 			"the root is a link now",
 			`mv WORK WORK.old && mkdir OUT/real && echo new > OUT/real/file && ln -s OUT/real WORK`,
-			"cat file", "new\n",
+			"cat file", "agent-lsp: creating the sandbox: opening WORK for the sandbox: " +
+				"too many levels of symbolic links\n",
 		},
 		{
 			"a readable folder was replaced",
@@ -259,8 +260,9 @@ func TestPreparedSandboxIsNotUsedWhenItIsWrong(t *testing.T) {
 				b.r,
 				Command{Script: names.Replace(c.script), Dir: b.work, Sandbox: plan},
 			)
-			if string(res.Head) != c.want || res.Prepared && c.change != "true" {
-				t.Errorf("prepared %v, got %q, want %q", res.Prepared, res.Head, c.want)
+			want := names.Replace(c.want)
+			if string(res.Head) != want || res.Prepared && c.change != "true" {
+				t.Errorf("prepared %v, got %q, want %q", res.Prepared, res.Head, want)
 			}
 		})
 	}

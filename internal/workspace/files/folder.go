@@ -51,13 +51,14 @@ func openRoot(ref path.Ref) (*folder, error) {
 		return nil, fmt.Errorf("using %s: only its open document can be used: %w", ref,
 			path.ErrOutside)
 	}
-	root, err := os.OpenRoot(ref.Root)
+	outer, rel := ref.Outermost()
+	root, err := os.OpenRoot(outer)
 	if err != nil {
 		return nil, err
 	}
 	name := "."
-	if ref.Rel != "" {
-		name = filepath.FromSlash(ref.Rel)
+	if rel != "" {
+		name = filepath.FromSlash(rel)
 	}
 	return &folder{root, name}, nil
 }

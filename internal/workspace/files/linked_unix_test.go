@@ -108,3 +108,37 @@ func names(t *testing.T, dir string) string {
 	}))
 	return b.String()
 }
+
+// If a root inside another root is replaced with a link after the path was resolved, no access
+// follows the link.
+func TestNoAccessFollowsAReplacedRoot(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub, outside := filepath.Join(top, "main/a/sub"), filepath.Join(top, "outside")
+	must(t, os.MkdirAll(sub, 0o755))
+	must(t, os.Mkdir(outside, 0o755))
+	for _, dir := range []string{sub, outside} {
+		must(t, os.WriteFile(filepath.Join(dir, "old"), []byte("text"), 0o644))
+	}
+	roots := path.NewRoots(top, "")
+	roots.Set([]string{path.ToURI(filepath.Join(top, "main")), path.ToURI(sub)})
+	var refs []path.Ref
+	for _, name := range []string{"old", "new"} {
+		at, err := roots.Locate("", filepath.Join(sub, name))
+		must(t, err)
+		ref, err := at.Ref(false)
+		must(t, err)
+		refs = append(refs, ref)
+	}
+	must(t, os.Rename(filepath.Join(top, "main/a"), filepath.Join(top, "main/b")))
+	must(t, os.Mkdir(filepath.Join(top, "main/a"), 0o755))
+	must(t, os.Symlink(outside, sub))
+	if _, _, err := Read(refs[0]); err == nil {
+		t.Error("a file outside was read")
+	}
+	if err := Write(refs[1], []byte("x"), "", 0); err == nil {
+		t.Error("a file outside was written")
+	}
+}

@@ -46,6 +46,16 @@ type Ref struct {
 	Root string // absolute path of its root; "" if only the buffer may be used
 
 	shown string // name relative to the cwd from which it was resolved; "" if that is Rel
+	outer string // outermost root that contains the file; "" if that is Root
+}
+
+// Outermost returns the outermost root that contains the file, and the file's path relative to it.
+// Files are opened there, because a command could replace a root inside another one with a link.
+func (r Ref) Outermost() (root, rel string) {
+	if rel, ok := Within(r.outer, r.Path); ok && r.outer != "" {
+		return r.outer, filepath.ToSlash(rel)
+	}
+	return r.Root, r.Rel
 }
 
 // IsFile reports whether the reference has a path on disk that may be used.
@@ -74,13 +84,17 @@ type Roots struct {
 	all     bool            // every wide folder may be a root
 	allowed map[string]bool // wide folders that may be roots, by key
 	refused map[string]bool // wide folders in list that the user has refused, by Root.path
+	// first is where each folder led when it was first used, by Root.path. Otherwise, a command
+	// could replace a folder inside another root with a link, and so make any folder a root.
+	first map[string]string
 }
 
 // NewRoots returns an empty set. workingDir is used while no folder is open. "" means that there is
 // no such directory. home is the home folder. It replaces "~/" and is a root only if it is allowed.
 func NewRoots(workingDir, home string) *Roots {
 	return &Roots{workingDir: workingDir, home: home, allowed: map[string]bool{},
-		refused: map[string]bool{}, realHome: sync.OnceValue(func() string {
+		refused: map[string]bool{}, first: map[string]string{},
+		realHome: sync.OnceValue(func() string {
 			if real, err := Canonical(home); err == nil {
 				return real
 			}
@@ -99,14 +113,20 @@ func (r *Roots) Set(uris []string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.list = roots
-	maps.DeleteFunc(r.refused, func(path string, _ bool) bool {
+	gone := func(path string) bool {
 		return !slices.ContainsFunc(roots, func(root Root) bool { return root.path == path })
-	})
+	}
+	maps.DeleteFunc(r.refused, func(path string, _ bool) bool { return gone(path) })
+	for _, root := range r.list {
+		if gone(root.path) {
+			delete(r.first, root.path)
+		}
+	}
+	r.list = roots
 }
 
 // resolved returns the root with its symlinks resolved. It resolves them for each use, because
-// resolving reads the disk and because a folder may be moved.
+// resolving reads the disk and because a folder may be moved (see Roots.settled).
 func (r Root) resolved() Root {
 	r.Real = r.path
 	if real, err := Canonical(r.path); err == nil {
@@ -115,9 +135,22 @@ func (r Root) resolved() Root {
 	return r
 }
 
-// For returns the workspace folders without those that are held back (Undecided). While no folder
-// is open, it returns cwd, or the working directory if cwd is "". In that case, it does not return
-// a wide folder, because no user intends to share one.
+// settled returns the root with its symlinks resolved, and whether it still leads to the same
+// folder as when it was first used.
+func (r *Roots) settled(root Root) (Root, bool) {
+	root = root.resolved()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first, used := r.first[root.path]
+	if !used {
+		r.first[root.path] = root.Real
+	}
+	return root, !used || Key(first) == Key(root.Real)
+}
+
+// For returns the workspace folders without those that are held back (Undecided) and those that now
+// lead to another folder. While no folder is open, it returns cwd, or the working directory if cwd
+// is "". In that case, it does not return a wide folder, because no user intends to share one.
 func (r *Roots) For(cwd string) []Root {
 	roots, _ := r.split(cwd)
 	return roots
@@ -125,7 +158,8 @@ func (r *Roots) For(cwd string) []Root {
 
 // split returns the result of For, and the folders that are held back.
 func (r *Roots) split(cwd string) (roots, held []Root) {
-	if roots, held = r.sorted(); len(roots) > 0 || len(held) > 0 {
+	roots, held, open := r.sorted()
+	if open {
 		return roots, held
 	}
 	dir := cwd
@@ -135,8 +169,8 @@ func (r *Roots) split(cwd string) (roots, held []Root) {
 	if dir == "" || !filepath.IsAbs(dir) {
 		return nil, nil
 	}
-	only := Root{path: filepath.Clean(dir)}.resolved()
-	if r.wide(only.Real) != "" {
+	only, same := r.settled(Root{path: filepath.Clean(dir)})
+	if !same || r.wide(only.Real) != "" {
 		return nil, nil
 	}
 	return []Root{only}, nil
@@ -239,6 +273,7 @@ func (at Located) Ref(open bool) (Ref, error) {
 			at.Path)
 	case ok:
 		ref.Root, ref.Rel, ref.URI = r.Real, filepath.ToSlash(rel), r.uriOf(at.Path, at.Real)
+		ref.outer = outermost(at.Roots, at.Real)
 	case !open || len(at.Roots) > 0 && !at.isHeld():
 		return Ref{}, at.outside()
 	default:
@@ -285,6 +320,7 @@ func OfDocument(key, uri, path string, roots []Root) Ref {
 	}
 	if r, rel, ok := rootOf(roots, ref.Path); ok {
 		ref.Root, ref.Rel = r.Real, filepath.ToSlash(rel)
+		ref.outer = outermost(roots, ref.Path)
 	}
 	return ref
 }
@@ -322,6 +358,16 @@ func rootOf(roots []Root, real string) (best Root, rel string, ok bool) {
 		}
 	}
 	return best, rel, ok
+}
+
+// outermost returns the outermost root that contains a resolved path.
+func outermost(roots []Root, real string) (best string) {
+	for _, r := range roots {
+		if _, in := Within(r.Real, real); in && (best == "" || len(r.Real) < len(best)) {
+			best = r.Real
+		}
+	}
+	return best
 }
 
 // uriOf returns the URI of a path below the root, in the client's spelling of the root's URI.

@@ -45,7 +45,7 @@ func (r *Roots) Allow(folder string) {
 // Refuse removes a folder from the result of Undecided until it is removed from the workspace
 // folders.
 func (r *Roots) Refuse(folder string) {
-	_, held := r.sorted()
+	_, held, _ := r.sorted()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, root := range held {
@@ -58,25 +58,29 @@ func (r *Roots) Refuse(folder string) {
 // Undecided returns the workspace folders that are held back and have not been refused. A folder
 // that is held back is wide, not allowed, and not used as a root.
 func (r *Roots) Undecided() []Root {
-	_, held := r.sorted()
+	_, held, _ := r.sorted()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(held, func(root Root) bool { return r.refused[root.path] })
 }
 
-// sorted returns the workspace folders that are roots, and those that are held back.
-func (r *Roots) sorted() (usable, held []Root) {
+// sorted returns the workspace folders that are roots, those that are held back, and whether any
+// folder is open. A folder that now leads to another folder is neither a root nor held back.
+func (r *Roots) sorted() (usable, held []Root, open bool) {
 	r.mu.Lock()
 	list := slices.Clone(r.list)
 	r.mu.Unlock()
 	for _, root := range list {
-		if root = root.resolved(); r.holds(root.Real) {
+		root, same := r.settled(root)
+		switch {
+		case !same:
+		case r.holds(root.Real):
 			held = append(held, root)
-		} else {
+		default:
 			usable = append(usable, root)
 		}
 	}
-	return usable, held
+	return usable, held, len(list) > 0
 }
 
 // HoldsBack reports whether a folder is wide and not allowed, regardless of whether the user has

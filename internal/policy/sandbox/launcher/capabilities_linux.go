@@ -31,26 +31,6 @@ func DropPrivileges() error {
 	return dropCapabilities()
 }
 
-// DropTracing removes the right to read the memory of other processes from this thread and from the
-// processes that it starts. It prevents programs that root starts from reading a daemon whose
-// memory is hidden. An ordinary user has no such right.
-func DropTracing() error {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&header, &have[0]); err != nil {
-		return fmt.Errorf("reading the capabilities: %w", err)
-	}
-	err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0)
-	if err != nil && !errors.Is(err, unix.EPERM) { // ordinary users, and root in some containers
-		return fmt.Errorf("dropping the right to trace: %w", err)
-	}
-	have[0].Inheritable &^= 1 << unix.CAP_SYS_PTRACE // this also clears the ambient set
-	if err := unix.Capset(&header, &have[0]); err != nil {
-		return fmt.Errorf("dropping the right to trace: %w", err)
-	}
-	return nil
-}
-
 // dropCapabilities removes every capability from this thread, but programs of root may regain them.
 func dropCapabilities() error {
 	var none [2]unix.CapUserData

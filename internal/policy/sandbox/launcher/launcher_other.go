@@ -19,9 +19,7 @@ func Attr(*syscall.SysProcAttr) {}
 func Nest(*exec.Cmd, string) error { return nil }
 
 // Probe returns the reason why agent-lsp's own sandbox does not support this system.
-func Probe(
-	string,
-) error {
+func Probe(string) error {
 	return errors.New("agent-lsp's own sandbox needs Linux on amd64 or arm64")
 }
 

@@ -33,3 +33,35 @@ mv node_modules/p/c node_modules/p/.cargo`,
 		}
 	}
 }
+
+// A root, and a readable path in a root, are not opened through a link that appeared after the path
+// was resolved.
+func TestNoRootIsOpenedThroughALink(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	outside := filepath.Dir(b.work) + "/outside"
+	if err := os.MkdirAll(outside+"/sub", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(outside+"/sub/secret", []byte("canary"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, b.work+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	spec := b.spec
+	for name, change := range map[string]func(){
+		"root":     func() { b.spec.Roots = []string{b.work + "/link/sub"} },
+		"readable": func() { b.spec.Readable = append(spec.Readable, b.work+"/link/sub/secret") },
+		"cache":    func() { b.spec.Caches = []string{b.work + "/link/sub"} },
+	} {
+		b.spec = spec
+		change()
+		if code, out := b.run("touch " + b.work + "/link/sub/new; echo ran"); code != exitFailed {
+			t.Errorf("%s: the command ran with exit code %d: %s", name, code, out)
+		}
+		if _, err := os.Lstat(outside + "/sub/new"); err == nil {
+			t.Errorf("%s: a file outside was created", name)
+		}
+	}
+}

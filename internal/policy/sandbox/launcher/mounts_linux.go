@@ -76,40 +76,6 @@ type view struct {
 	guards *guards // nil if the command may not write
 }
 
-// tree is a mount that is mounted at its path again after the folders above it were hidden.
-type tree struct {
-	path string
-	fd   int
-	dir  bool
-}
-
-const attrs = unix.MOUNT_ATTR_NOSUID
-
-// openTree clones the mount at a path, including the mounts below it.
-func openTree(path string, attr uint64) (int, error) {
-	fd, err := unix.OpenTree(
-		unix.AT_FDCWD,
-		path,
-		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE,
-	)
-	if err != nil {
-		return -1, fmt.Errorf("opening %s for the sandbox: %w", path, err)
-	}
-	if err := setAttr(fd, "", attr); err != nil {
-		return -1, fmt.Errorf("restricting %s: %w", path, err)
-	}
-	return fd, nil
-}
-
-func setAttr(fd int, path string, attr uint64) error {
-	return unix.MountSetattr(
-		fd,
-		path,
-		unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
-		&unix.MountAttr{Attr_set: attr},
-	)
-}
-
 // keptInRun are folders of /run that contain programs, not sockets.
 var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-driver"}
 
@@ -118,7 +84,7 @@ func (v *view) take() ([]root, error) {
 	var roots []root
 	for _, r := range v.spec.Roots {
 		if v.spec.Write {
-			fd, err := openTree(r, attrs|unix.MOUNT_ATTR_NODEV)
+			fd, err := openInRoot(r, attrs|unix.MOUNT_ATTR_NODEV)
 			if err != nil {
 				return nil, err
 			}
@@ -140,7 +106,11 @@ func (v *view) take() ([]root, error) {
 		if err != nil {
 			return nil, fmt.Errorf("examining %s: %w", path, err)
 		}
-		fd, err := openTree(path, attrs|unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV)
+		open := openTree
+		if slices.ContainsFunc(v.spec.Roots, func(r string) bool { return Below(path, r) }) {
+			open = openInRoot
+		}
+		fd, err := open(path, attrs|unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV)
 		if err != nil {
 			return nil, err
 		}
@@ -383,39 +353,6 @@ func hide(dir string) error {
 		mode = "mode=1777"
 	}
 	return memory(dir, mode)
-}
-
-// place mounts a tree at its path. If an empty folder hides the path, place creates it.
-func (t tree) place() error {
-	if _, err := os.Lstat(t.path); err != nil {
-		if err := t.makePlace(); err != nil {
-			return fmt.Errorf("creating the mount point %s: %w", t.path, err)
-		}
-	}
-	if err := unix.MoveMount(
-		t.fd,
-		"",
-		unix.AT_FDCWD,
-		t.path,
-		unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS,
-	); err != nil {
-		return fmt.Errorf("placing %s: %w", t.path, err)
-	}
-	return unix.Close(t.fd)
-}
-
-func (t tree) makePlace() error {
-	if t.dir {
-		return os.MkdirAll(t.path, 0o755)
-	}
-	if err := os.MkdirAll(filepath.Dir(t.path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(t.path, os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // putBack mounts the workspace and the readable paths again.

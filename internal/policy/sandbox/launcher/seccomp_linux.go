@@ -131,12 +131,10 @@ func program(brokered bool) filter {
 	f.ifOneOf(unix.SYS_IOCTL, 1, []uint32{unix.TIOCSTI, unix.TIOCLINUX}, fail(unix.EPERM))
 	f.ifAny(unix.SYS_CLONE, 0, namespaces, fail(unix.EPERM))
 	f.ifAny(unix.SYS_UNSHARE, 0, namespaces, fail(unix.EPERM))
+	// A filter cannot inspect the arguments of these calls. Programs fall back to older calls.
 	for _, nr := range []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
 		unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3} {
-		f.call(
-			nr,
-			fail(unix.ENOSYS),
-		) // a filter cannot inspect its argument; programs fall back to older calls
+		f.call(nr, fail(unix.ENOSYS))
 	}
 	for _, nr := range []uintptr{unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2,
 		unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
@@ -152,10 +150,8 @@ func program(brokered bool) filter {
 // brokered passes to the broker the system calls that the broker handles.
 func (f *filter) brokered() {
 	f.ifAny(unix.SYS_OPENAT, 2, writes, notify)
-	f.call(
-		unix.SYS_OPENAT2,
-		fail(unix.ENOSYS),
-	) // its flags are in memory, which a filter cannot read; programs fall back to openat
+	// Its flags are in memory, which a filter cannot read. Programs fall back to openat.
+	f.call(unix.SYS_OPENAT2, fail(unix.ENOSYS))
 	f.ifAny(unix.SYS_FACCESSAT, 2, unix.W_OK, notify)
 	f.ifAny(unix.SYS_FACCESSAT2, 2, unix.W_OK, notify)
 	for _, nr := range []uintptr{unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT,
