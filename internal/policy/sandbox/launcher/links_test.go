@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -63,5 +64,28 @@ func TestNoRootIsOpenedThroughALink(t *testing.T) {
 		if _, err := os.Lstat(outside + "/sub/new"); err == nil {
 			t.Errorf("%s: a file outside was created", name)
 		}
+	}
+}
+
+// A datagram socket of a pair could send to any Unix socket that has a name. Other pairs work.
+func TestSocketPairsReachNoNamedSocket(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	listener, err := net.ListenPacket("unixgram", b.work+"/named")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	for _, write := range []bool{false, true} {
+		b.spec.Write = write
+		for _, kind := range []string{"DGRAM", "RAW", "DGRAM | SOCK_NONBLOCK"} {
+			if code, out := b.run(`python3 -c 'from socket import *
+socketpair(AF_UNIX, SOCK_` + kind + `)[0].sendto(b"x", "named"); print("sent")'`); code == 0 {
+				t.Errorf("%s: %s", kind, out)
+			}
+		}
+		b.want(`python3 -c 'from socket import *
+for kind in SOCK_STREAM, SOCK_SEQPACKET, SOCK_STREAM | SOCK_NONBLOCK:
+    a, b = socketpair(AF_UNIX, kind); a.send(b"x"); print(b.recv(1))'`, "b'x'\nb'x'\nb'x'\n")
 	}
 }

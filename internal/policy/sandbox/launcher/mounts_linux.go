@@ -243,13 +243,8 @@ func (v *view) devNodes() {
 
 // memory mounts an empty folder in memory.
 func memory(path, options string) error {
-	if err := unix.Mount(
-		"tmpfs",
-		path,
-		"tmpfs",
-		unix.MS_NOSUID|unix.MS_NODEV,
-		options,
-	); err != nil {
+	err := unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
+	if err != nil {
 		return fmt.Errorf("mounting an empty %s: %w", path, err)
 	}
 	return nil

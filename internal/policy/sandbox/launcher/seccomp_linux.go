@@ -102,6 +102,16 @@ const setids = unix.S_ISUID | unix.S_ISGID
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
+// pairs are the types of socket pairs that commands may create. A datagram socket of a pair could be
+// connected to a Unix socket that has a name.
+var pairs = []uint32{
+	unix.SOCK_STREAM, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, unix.SOCK_STREAM | unix.SOCK_NONBLOCK,
+	unix.SOCK_STREAM | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK,
+	unix.SOCK_SEQPACKET, unix.SOCK_SEQPACKET | unix.SOCK_CLOEXEC,
+	unix.SOCK_SEQPACKET | unix.SOCK_NONBLOCK,
+	unix.SOCK_SEQPACKET | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK,
+}
+
 // writes are the bits of open's flags that create or change a file.
 const writes = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
@@ -122,12 +132,9 @@ func program(brokered bool) filter {
 	if brokered {
 		f.brokered()
 	}
-	f.ifOther(
-		unix.SYS_SOCKET,
-		0,
-		[]uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK},
-		fail(unix.EACCES),
-	)
+	f.ifOther(unix.SYS_SOCKET, 0, []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK},
+		fail(unix.EACCES))
+	f.ifOther(unix.SYS_SOCKETPAIR, 1, pairs, fail(unix.EACCES))
 	f.ifOneOf(unix.SYS_IOCTL, 1, []uint32{unix.TIOCSTI, unix.TIOCLINUX}, fail(unix.EPERM))
 	f.ifAny(unix.SYS_CLONE, 0, namespaces, fail(unix.EPERM))
 	f.ifAny(unix.SYS_UNSHARE, 0, namespaces, fail(unix.EPERM))
