@@ -1,5 +1,6 @@
 // Package testspeed makes test runs short. Tests that mostly wait run in parallel even on few
-// processors, and on Linux their temporary folders are in memory. Packages use it in TestMain.
+// processors, and on Linux, temporary folders are in memory if possible. Packages use it in
+// TestMain.
 package testspeed
 
 import (

@@ -23,8 +23,8 @@ func (p *place) seen(uri string, span workspace.Range) {
 	p.uri, p.span, p.known = uri, span, true
 }
 
-// touched records a document that was opened or changed. It keeps the last range, because typing
-// usually moves the cursor only a little.
+// touched records a document that was opened or changed. If it is still the same document, the last
+// range is kept, because typing usually moves the cursor only a little.
 func (p *place) touched(uri string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

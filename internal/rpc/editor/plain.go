@@ -27,7 +27,7 @@ func (s *Features) watchPlain(sessionID string, e agent.Event) {
 }
 
 // tellEnd shows how a turn ended, with one message per turn. It shows nothing for an abort, because
-// the user asked for it.
+// the user asked for it, and nothing for a turn without an answer.
 func (s *Features) tellEnd(t *agent.Turn, answer string) {
 	switch {
 	case !s.link.Plain() || t.Status == agent.TurnStatusAborted:

@@ -244,8 +244,8 @@ const goplsEdits = " add_dependency add_import add_test apply_fix change_signatu
 	"edit_go_directive extract_to_new_file go_get_package implement_interface modify_tags " +
 	"move_declaration move_type remove_dependency tidy update_go_sum upgrade_dependency "
 
-// commandEdits reports whether a server's command only asks for an edit. For unknown commands, the
-// kind of their action decides.
+// commandEdits reports whether a server's command may be run to get an edit. Unknown commands of
+// gopls may not. For other unknown commands, only the kind of their action decides.
 func commandEdits(name string) bool {
 	if own, ok := strings.CutPrefix(name, "gopls."); ok {
 		return strings.Contains(goplsEdits, " "+own+" ")
