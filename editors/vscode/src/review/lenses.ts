@@ -56,8 +56,8 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   /**
-   * Fires the event only if the rows have changed, because the editor redraws all rows after each
-   * event, and a click during the redraw may be lost.
+   * Fires the event only if the rows have changed or the editor missed the last event, because the
+   * editor redraws all rows after each event, and a click during the redraw may be lost.
    */
   private tell(): void {
     const rows = this.proposals.files().map(({ uri, file, proposal, marks }) => {
@@ -70,7 +70,7 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
       return [uri, file.placement, proposal.proposalId, places];
     });
     const now = JSON.stringify(rows);
-    if (now === this.told) return;
+    if (now === this.told) return this.tellAgain();
     this.told = now;
     this.fire();
   }

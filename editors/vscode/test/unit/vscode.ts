@@ -28,6 +28,32 @@ export class ThemeIcon {
   constructor(readonly id: string) {}
 }
 
+export class ThemeColor {
+  constructor(readonly id: string) {}
+}
+
+export class Position {
+  constructor(
+    readonly line: number,
+    readonly character: number,
+  ) {}
+}
+
+export class Range {
+  readonly start: Position;
+  constructor(start: Position | number, character: Position | number) {
+    this.start = typeof start === 'number' ? new Position(start, Number(character)) : start;
+  }
+}
+
+export class CodeLens {
+  constructor(
+    readonly range: Range,
+    readonly command: { title: string },
+  ) {}
+}
+
+export const OverviewRulerLane = { Left: 1 };
 export const Disposable = {
   from: (...all: { dispose(): void }[]) => ({ dispose: () => all.forEach((one) => one.dispose()) }),
 };
@@ -73,6 +99,9 @@ export const fake = {
   warned: (_text: string): string | undefined => undefined,
   changed: new EventEmitter<{ document: object; contentChanges: object[] }>(),
   told: new EventEmitter<{ uris: Uri[] }>(),
+  /** The visible editors, and the event that another editor is active. */
+  editors: [] as { document: { uri: Uri } }[],
+  activated: new EventEmitter<void>(),
   configured: new EventEmitter<{ affectsConfiguration(name: string): boolean }>(),
 };
 
@@ -105,6 +134,11 @@ export const commands = {
 };
 
 export const window = {
+  get visibleTextEditors() {
+    return fake.editors;
+  },
+  onDidChangeActiveTextEditor: fake.activated.event,
+  onDidChangeVisibleTextEditors: new EventEmitter<void>().event,
   showWarningMessage: async (text: string) => fake.warned(text),
   createQuickPick: () => {
     const pick = new Pick();
