@@ -71,15 +71,8 @@ func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Option
 		Config: func() config.Config {
 			return childConfig(withOptions(parent.info.Config(), options), s)
 		}}
-	var only func(string) bool
-	if len(s.Agent.Tools) > 0 {
-		only = func(name string) bool {
-			return allowedBy(&config.Tools{Enable: s.Agent.Tools},
-				name)
-		}
-	}
-	p := d.parts(info, parentage{s.Depth, s.Parent, only, parent.owner(),
-		firstOf(parent.ownerTurn, s.TurnID)})
+	p := d.parts(info, parentage{s.Depth, s.Parent, narrowed(parent.only, s.Agent.Tools),
+		parent.owner(), firstOf(parent.ownerTurn, s.TurnID)})
 	p.hooks = parent.hooks
 	d.sessions.add(p)
 	o := agent.Options{ID: id, Cwd: s.Cwd, Parent: s.Parent, Environment: p, Approver: d.policy,
@@ -89,6 +82,17 @@ func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Option
 		o = wrap(o, s)
 	}
 	return o, nil
+}
+
+// narrowed returns a filter that accepts the names that both the parent's filter and the agent's
+// list of tools accept. A nil filter, or an empty list, accepts every name.
+func narrowed(parent func(string) bool, list []string) func(string) bool {
+	if len(list) == 0 {
+		return parent
+	}
+	return func(name string) bool {
+		return (parent == nil || parent(name)) && allowedBy(&config.Tools{Enable: list}, name)
+	}
 }
 
 // childConfig returns the parent's configuration with the agent's changes.
