@@ -107,7 +107,7 @@ func (b *board) wait(ctx context.Context, turnID, messageID string) (Turn, error
 	}
 }
 
-// look finds the requested turn. It returns the turn if it has ended. Otherwise it returns the
+// look finds the requested turn. It returns the turn if it has ended. Otherwise, it returns the
 // turn's ID, or "" while the message is queued.
 func (b *board) look(turnID, messageID string) (t Turn, id string, changed chan struct{},
 	err error) {

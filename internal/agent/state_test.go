@@ -130,7 +130,7 @@ func TestClosedSessionRefuses(t *testing.T) {
 	})
 }
 
-// Only state.go may assign the run state. Otherwise its table would be incomplete.
+// Only state.go may assign the run state. Otherwise, its table would be incomplete.
 func TestOnlyTheTableChangesTheRunState(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {

@@ -36,7 +36,7 @@ type Options struct {
 }
 
 // RunHelper supervises commands, and does not return, if this process's parent started it for that
-// purpose. Otherwise it hides the environment and the memory of this process, which may contain
+// purpose. Otherwise, it hides the environment and the memory of this process, which may contain
 // keys, from other processes. It also prevents other processes from inheriting the open files of
 // this process. The program calls it before anything else.
 func RunHelper() {

@@ -60,7 +60,7 @@ func Run(
 	return p.execute(ctx, args)
 }
 
-// execute runs the command that the arguments name. Without a command it runs serve, because
+// execute runs the command that the arguments name. Without a command, it runs serve, because
 // editors start the program without arguments or with --stdio.
 func (p *program) execute(ctx context.Context, args []string) int {
 	switch {

@@ -68,7 +68,7 @@ func newReach(t testing.TB, config map[string]any, env ...string) *reach {
 }
 
 // replyTo returns a call that starts one or eight sub-agents if the prompt requests it and no call
-// was made yet. Otherwise it returns "ok".
+// was made yet. Otherwise, it returns "ok".
 func replyTo(body []byte) string {
 	n := 0
 	switch {

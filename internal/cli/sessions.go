@@ -17,7 +17,7 @@ import (
 const workspaceUsage = "the workspace's folder (default: the working directory)"
 
 // sessionsCommand returns the commands that list, show, export and record the stored sessions of a
-// workspace. Without a subcommand it lists them.
+// workspace. Without a subcommand, it lists them.
 func (p *program) sessionsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "sessions", Short: "list, show and export stored sessions",

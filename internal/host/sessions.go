@@ -297,7 +297,7 @@ func (h *Host) Reload(ctx context.Context, old *Session) (*Session, error) {
 }
 
 // closeEngine ends all running work of a session that is being unloaded, even if the request was
-// canceled. Otherwise a half-closed session would remain.
+// canceled. Otherwise, a half-closed session would remain.
 func closeEngine(ctx context.Context, s *Session) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer done()

@@ -1,5 +1,5 @@
 // Package lazyregexp compiles a regular expression when it is first used and not when the program
-// starts. Otherwise the daemon and each of its helper processes would compile all expressions
+// starts. Otherwise, the daemon and each of its helper processes would compile all expressions
 // before doing any work.
 package lazyregexp
 

@@ -528,7 +528,7 @@ func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 }
 
 // If a session is created, loaded or reloaded while the connection is closing, the session is
-// closed as well. Otherwise nothing would close it later.
+// closed as well. Otherwise, nothing would close it later.
 func TestASessionThatIsMadeAsTheConnectionEndsIsClosed(t *testing.T) {
 	for _, how := range []string{"made", "loaded", "read again"} {
 		t.Run(how, func(t *testing.T) { madeAtTheEnd(t, how) })

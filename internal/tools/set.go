@@ -95,7 +95,7 @@ type Session struct {
 	// Shell returns the current options for commands. If Shell is nil, the defaults apply.
 	Shell func() ShellOptions
 	// Fetch returns the current options of the fetch tool. If Fetch is nil, there is no fetch tool.
-	// Otherwise the tool is always created, and the caller decides whether to offer it.
+	// Otherwise, the tool is always created, and the caller decides whether to offer it.
 	Fetch func() FetchOptions
 	// WebSearch returns the current options of the web_search tool. It works like Fetch.
 	WebSearch func() WebSearchOptions

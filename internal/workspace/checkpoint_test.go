@@ -340,7 +340,7 @@ func TestUndoOfSome(t *testing.T) {
 }
 
 // TestUndoOfARenameByHalf checks that if the old name of a renamed file cannot be restored, the
-// file keeps its new name. Otherwise its text would be missing from the workspace.
+// file keeps its new name. Otherwise, its text would be missing from the workspace.
 func TestUndoOfARenameByHalf(t *testing.T) {
 	for name, taken := range map[string]func(b *bench){
 		"a folder has the name": func(b *bench) {

@@ -104,7 +104,7 @@ func TestProposalMoves(t *testing.T) {
 	}
 }
 
-// Only states.go assigns phases. Otherwise its tables would be incomplete.
+// Only states.go assigns phases. Otherwise, its tables would be incomplete.
 func TestOnlyTheTableChangesPhases(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	must(t, err)

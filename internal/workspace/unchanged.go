@@ -14,7 +14,7 @@ func (e *UncertainError) Error() string { return e.Err.Error() }
 func (e *UncertainError) Unwrap() error { return e.Err }
 
 // SayUnchanged adds "Nothing was changed." to the refusal of an edit if the refusal does not say
-// so. Otherwise the model might read the file again, or assume that a part of the edit was made. A
+// so. Otherwise, the model might read the file again, or assume that a part of the edit was made. A
 // nil error and an UncertainError are returned unchanged.
 func SayUnchanged(err error) error {
 	var uncertain *UncertainError

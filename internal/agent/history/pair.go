@@ -41,7 +41,7 @@ func PairedPrefix(msgs []*message.Message) (n int, open bool) {
 	return len(msgs), false
 }
 
-// Pair returns msgs itself if it is paired. Otherwise it returns a new slice: results are moved
+// Pair returns msgs itself if it is paired. Otherwise, it returns a new slice: results are moved
 // behind their calls in call order, and results without a call are dropped. The second argument
 // creates the missing results. If it is nil, they have the text MissingResult.
 func Pair(msgs []*message.Message,

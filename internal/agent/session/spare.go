@@ -55,8 +55,8 @@ func (l *Library) spareFiles() []os.DirEntry {
 }
 
 // Elsewhere returns the file and the reason if the session is not stored in the library's own
-// folder. Otherwise it returns "" and nil. After a restart, such a session is listed only while the
-// spare folder is in use again.
+// folder. Otherwise, it returns "" and nil. After a restart, such a session is listed only while
+// the spare folder is in use again.
 func (s *Session) Elsewhere() (path string, why error) {
 	s.lib.mu.Lock()
 	why = s.lib.spare[s.id]

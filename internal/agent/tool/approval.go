@@ -27,7 +27,7 @@ type ApprovalRequest struct {
 	Gathered <-chan struct{}
 	Index    int // index of the call in its message
 	// Foreseen is the user's answer to this request if the user was asked before the call started
-	// (see toolcall.Foreseer). Otherwise it is nil.
+	// (see toolcall.Foreseer). Otherwise, it is nil.
 	Foreseen *Decision
 	Again    string // why the user is asked again; "" if this is the first question
 }

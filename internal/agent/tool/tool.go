@@ -45,7 +45,7 @@ type Prepared struct {
 	Ready func(call *Call)
 	// Run runs the call in a separate goroutine. If a read-only call returns a TemporaryError, the
 	// engine calls Run again. Any other error becomes an error result with the error's text. Run
-	// must return soon after ctx ends. Otherwise the engine abandons the call and reports that.
+	// must return soon after ctx ends. Otherwise, the engine abandons the call and reports that.
 	Run func(ctx context.Context, call *Call) (*Result, error)
 }
 

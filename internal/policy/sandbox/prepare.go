@@ -31,7 +31,7 @@ func (p *Plan) Prepare(env []string) (*Prepared, error) {
 
 // Start runs a command in the sandbox and returns the process that ends when the command ends. ok
 // is false if the sandbox does not match the plan, or if something that it depends on has changed
-// since it was created. In that case nothing has run.
+// since it was created. In that case, nothing has run.
 func (b *Prepared) Start(
 	p *Plan,
 	argv, env []string,

@@ -140,7 +140,7 @@ func (l *launched) end() (started, closed []string) {
 
 // A server is started before the first session, for the folder in which the client started the
 // agent. This server knows the client's capabilities. The first session uses it if the session
-// needs only that folder. Otherwise the server is closed as soon as a session requests another
+// needs only that folder. Otherwise, the server is closed as soon as a session requests another
 // server.
 func TestAServerStartsAhead(t *testing.T) {
 	base := t.TempDir()

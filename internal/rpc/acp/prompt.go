@@ -263,7 +263,7 @@ type steerParams struct {
 	IdleBehavior string `json:"idleBehavior"`
 }
 
-// steering steers the running turn. In an idle session it starts a turn unless the params forbid
+// steering steers the running turn. In an idle session, it starts a turn unless the params forbid
 // that.
 func (a *adapter) steering(ctx context.Context, p *steerParams) (any, error) {
 	s, err := a.session(p.SessionID)

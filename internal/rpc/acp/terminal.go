@@ -97,7 +97,7 @@ func notMade(err error) error {
 }
 
 // createTerminal requests a terminal. If the terminal is created after the caller has stopped
-// waiting, its command is killed. Otherwise the command would run unnoticed, possibly at the same
+// waiting, its command is killed. Otherwise, the command would run unnoticed, possibly at the same
 // time as a retry.
 func (a *adapter) createTerminal(ctx context.Context,
 	create acp.CreateTerminalRequest) (id string, err error) {

@@ -300,7 +300,7 @@ func (a Sessions) Delete(ctx context.Context, p *wire.SessionParams) (wire.Empty
 	if l.Busy() {
 		return wire.Empty{}, agent.ErrNotIdle
 	}
-	// Send the session's outstanding notifications first. Otherwise a client that leaves after the
+	// Send the session's outstanding notifications first. Otherwise, a client that leaves after the
 	// response would never receive them. Before that, release the notifications that wait for this
 	// request's own response. They exist if this request has loaded the session.
 	host.LetGo(ctx)

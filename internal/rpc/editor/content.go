@@ -19,7 +19,7 @@ import (
 )
 
 // The schemes of transcripts and of both sides of a diff. If the client supports
-// workspace/textDocumentContent, these are documents with such a URI. Otherwise they are files in
+// workspace/textDocumentContent, these are documents with such a URI. Otherwise, they are files in
 // the state directory.
 const (
 	schemeSession  = "agent-session"
@@ -230,7 +230,7 @@ func (s *Features) showDiff(ctx context.Context, args commandArgs) (any, error) 
 	return out, err
 }
 
-// openDiff makes the editor's plugin open its own diff view, if it has such a view. Otherwise it
+// openDiff makes the editor's plugin open its own diff view, if it has such a view. Otherwise, it
 // shows the unified diff.
 func (s *Features) openDiff(ctx context.Context, p workspace.Proposal) (shown, error) {
 	if len(p.Files) > 0 {

@@ -32,7 +32,7 @@ func (p *Peer) CanAsk() bool {
 
 // Ask shows questions to the user. A question that is not about a permission (Open.Question) comes
 // alone. If the client claims agent/requestPermission, each permission is a separate request.
-// Otherwise one window/showMessageRequest combines all permissions that are requested together. A
+// Otherwise, one window/showMessageRequest combines all permissions that are requested together. A
 // reply that is null, has the wrong type or does not name an option is a refusal.
 func (p *Peer) Ask(questions []*host.Open) {
 	if questions[0].Question != nil {

@@ -56,7 +56,7 @@ func spaceReadings(old string) []bool {
 var spacedNumber = lazyregexp.New(`^ *\d+ \|(?: |$)`)
 
 // dropBlank drops one blank line before, after, or around the text, in the way that drops the
-// fewest lines. The loosest form must be unique. Otherwise the match is ambiguous.
+// fewest lines. The loosest form must be unique. Otherwise, the match is ambiguous.
 func (m *matcher) dropBlank(c *candidate, limit int) {
 	lead, trail := strings.HasPrefix(c.old, "\n"), strings.HasSuffix(c.old, "\n")
 	var loosest candidate

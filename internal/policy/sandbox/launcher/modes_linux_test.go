@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A command cannot set the setuid or setgid bit of a file in the workspace. Otherwise the file
+// A command cannot set the setuid or setgid bit of a file in the workspace. Otherwise, the file
 // would run as its owner or group when another user starts it.
 func TestNoFileRunsAsItsOwner(t *testing.T) {
 	t.Parallel()

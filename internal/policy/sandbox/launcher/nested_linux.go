@@ -78,7 +78,7 @@ func startNested(line string) int {
 		GidMappings: []syscall.SysProcIDMap{
 			{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1},
 		},
-		// In a new process namespace the program has no parent, so package syscall believes that
+		// In a new process namespace, the program has no parent, so package syscall believes that
 		// the parent is dead. The kernel ignores the signal that package syscall then sends to
 		// process 1.
 		Pdeathsig: syscall.SIGKILL,

@@ -84,7 +84,7 @@ func (p *Prepared) fork(env []string) (err error) {
 
 // Start runs a command in the sandbox, with output as its stdout and stderr, and returns the
 // process that ends when the command ends. ok is false if the sandbox was prepared for another
-// prefix, or if a new sandbox would show other files. In that case nothing has run, and the caller
+// prefix, or if a new sandbox would show other files. In that case, nothing has run, and the caller
 // must discard the sandbox.
 func (p *Prepared) Start(prefix []string, c Start, output int) (pid int, ok bool) {
 	if !slices.Equal(prefix, p.prefix) || !p.fresh() {

@@ -22,7 +22,7 @@ const Variable = "AGENT_LSP_TEST_LSP"
 // Flood messages and one more are sent in a row by a server in the mode "floods".
 const Flood = 60_000
 
-// MaybeServe serves on stdin and stdout and then exits, if Variable is set. Otherwise it returns.
+// MaybeServe serves on stdin and stdout and then exits, if Variable is set. Otherwise, it returns.
 func MaybeServe() {
 	if mode := os.Getenv(Variable); mode != "" {
 		(&fakeServer{mode: mode, texts: map[string]string{}, in: os.Stdin,

@@ -27,7 +27,7 @@ const Variable = "AGENT_LSP_TEST_MCP"
 // waits, the server exits when the connection is closed.
 const DialVariable = "AGENT_LSP_TEST_MCP_DIAL"
 
-// MaybeServe serves on stdin and stdout and then exits, if Variable is set. Otherwise it returns.
+// MaybeServe serves on stdin and stdout and then exits, if Variable is set. Otherwise, it returns.
 func MaybeServe() {
 	if mode := os.Getenv(Variable); mode != "" {
 		Serve(mode)

@@ -128,7 +128,7 @@ func (n Noise) fitNew(old, lines []string) []string {
 		if n.ASCII && (i >= len(old) || len(old) != len(out) || l != tweak(old[i])) {
 			l = strings.NewReplacer(`"`, "", "'", "", " - ", " ").
 				Replace(ascii.Replace(l))
-			// Otherwise the new line could equal a line that is shown in ASCII.
+			// Otherwise, the new line could equal a line that is shown in ASCII.
 		}
 		if n.loose() && blank(l) {
 			l = ""
