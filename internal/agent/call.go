@@ -201,7 +201,7 @@ func (c *callRun) spill() func(text string) (path string, err error) {
 	}
 }
 
-// offer lets the ToolEnd hooks replace the result.
+// offer lets the hooks that implement ToolEndHook replace the result.
 func (c *callRun) offer(call *tool.Call, r *tool.Result) *tool.Result {
 	for h := range hooksOf[ToolEndHook](c.s) {
 		var out *tool.Result

@@ -237,8 +237,8 @@ type Record struct {
 // RecordType names a kind of record.
 type RecordType string
 
-// The record types of the engine. Others (item, config, title, proposal, outcome, seq,
-// clientMessage, branch …) belong to rpc and the store.
+// The record types of the engine. Package session adds those of the store, such as
+// session.RecordItem.
 const (
 	RecordMessage   RecordType = "message"
 	RecordQueue     RecordType = "queue" // the complete current queue

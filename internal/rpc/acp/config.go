@@ -36,7 +36,7 @@ var thinkingChoices = []choice{
 	{"low", "Low", ""}, {"medium", "Medium", ""}, {"high", "High", ""}, {"xhigh", "Extra high", ""},
 }
 
-// The policy confirm is missing, because only editors with their own preview support it.
+// editChoices omits the policy confirm, because only editors with their own preview support it.
 var editChoices = []choice{
 	{"ask", "Ask", "You decide on each hunk before it is applied"},
 	{"review", "Review", "Edits are applied immediately; you keep or undo them at the end"},

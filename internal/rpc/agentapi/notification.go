@@ -40,7 +40,7 @@ func Notification(s wire.Stamp, event any) (method string, params any) {
 	case host.QuestionClosed:
 		return wire.MethodRequestResolved, wire.RequestResolved{Stamp: s, RequestID: e.RequestID}
 	}
-	panic("an event has no notification") // TestEveryEventHasANotification
+	panic("an event has no notification")
 }
 
 func itemEventTo(s wire.Stamp, turnID string, it agent.Item) wire.ItemEvent {

@@ -30,7 +30,7 @@ type Command struct {
 	Argv   []string // alternative to Script, run unchanged; Argv[0] is looked up in Env's PATH
 	Dir    string   // absolute; must exist
 	// Env is the complete environment. If it is nil, the command gets the daemon's environment.
-	// Remove secrets first (policy.ChildEnv).
+	// Remove secrets first (see policy.Environment).
 	Env     []string
 	Timeout time.Duration // 0: none
 	Sandbox *sandbox.Plan // nil: no sandbox

@@ -1,6 +1,6 @@
 package launcher
 
-// This architecture has only the newer forms.
+// legacy does nothing, because this architecture has only the newer forms of the system calls.
 func (f *filter) legacy() {}
 
 func (f *filter) legacyModes() {}
