@@ -18,8 +18,8 @@ func (w *Workspace) StampRaw(sessionID string, ref Ref, sha string) {
 // DropStamp makes the session read the file again before it can edit the file.
 func (w *Workspace) DropStamp(sessionID string, ref Ref) { w.reads.Drop(sessionID, ref.Key) }
 
-// CheckStamp reports whether the session has seen the file as it is in f, either a part of it or,
-// if whole is set, all of it. The errors and the note are those of readset.Set.Check.
+// CheckStamp returns an error unless the session has seen the file as it is in f, either a part of
+// it or, if whole is set, all of it. The errors and the note are those of readset.Set.Check.
 func (w *Workspace) CheckStamp(sessionID string, f *File, whole bool) (note string, err error) {
 	now := readset.Now{Key: f.Ref.Key, Name: f.Ref.String(), SHA256: f.SHA256, Text: f.Text.Data}
 	return w.reads.Check(sessionID, now, whole)

@@ -307,9 +307,8 @@ var denials = []struct{ text, what string }{
 // confines the command.
 func (p *Plan) Enters() bool { return p != nil && (p.Kind == Landlock || p.Kind == Namespace) }
 
-// Stopped reports whether the sandbox probably stopped a failed command, and names the part of the
-// sandbox that did. No system reports this reliably, so Stopped searches the output for typical
-// messages.
+// Stopped returns the part of the sandbox that probably stopped a failed command, or "" if none
+// did. No system reports this reliably, so Stopped searches the output for typical messages.
 func (p *Plan) Stopped(output string) string {
 	if p == nil {
 		return ""

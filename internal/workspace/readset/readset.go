@@ -55,10 +55,10 @@ type Now struct {
 	Text      []byte // decoded
 }
 
-// Check reports whether the session has read the current content of the file: a part of it, or all
-// of it if whole is set. The error, an UnreadError or a ChangedError, explains to the model what to
-// do. A ChangedError contains the changes since the read if they are known. A note reports that
-// only the formatting of the session's own edit changed, which requires no new read.
+// Check returns an error unless the session has read the current content of the file: a part of it,
+// or all of it if whole is set. The error, an UnreadError or a ChangedError, explains to the model
+// what to do. A ChangedError contains the changes since the read if they are known. A note reports
+// that only the formatting of the session's own edit changed, which requires no new read.
 func (s *Set) Check(session string, now Now, whole bool) (note string, err error) {
 	r, ok := s.Get(session, now.Key)
 	switch {
