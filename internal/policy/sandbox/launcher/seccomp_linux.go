@@ -102,8 +102,8 @@ const setids = unix.S_ISUID | unix.S_ISGID
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// pairs are the types of socket pairs that commands may create. A datagram socket of a pair could be
-// connected to a Unix socket that has a name.
+// pairs are the types of socket pairs that commands may create. A datagram socket of a pair could
+// be connected to a Unix socket with a name.
 var pairs = []uint32{
 	unix.SOCK_STREAM, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, unix.SOCK_STREAM | unix.SOCK_NONBLOCK,
 	unix.SOCK_STREAM | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK,
