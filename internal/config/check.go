@@ -130,7 +130,7 @@ func (c *checker) entries(m map[string]any, elem reflect.Type, path string) map[
 		if m[key] == nil {
 			continue
 		}
-		if path == "providers" && !providerName.MatchString(key) {
+		if path == "providers" && !providerName().MatchString(key) {
 			c.note(path+"."+key, "a provider's name may contain only lower-case letters, digits and hyphens; ignored")
 			continue
 		}

@@ -2,9 +2,10 @@ package config
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
 // The values of api in a provider's settings.
@@ -41,7 +42,7 @@ var builtinProviders = map[string]Provider{
 func Hosted(name string) bool { return builtinProviders[name].APIKeyEnv != "" }
 
 // providerName matches a valid key of providers.
-var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+var providerName = lazyregexp.New(`^[a-z0-9][a-z0-9-]*$`)
 
 // builtinName returns the name of the built-in provider that uses the given API.
 func builtinName(api string) string {

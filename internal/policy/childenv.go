@@ -20,12 +20,12 @@ var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDEN
 var (
 	// forAll are the variables that every command inherits, in addition to PATH and names that
 	// start with LC_.
-	forAll = setOf("LANG TERM TZ")
+	forAll = words{list: "LANG TERM TZ"}
 	// ofUser are the variables that a process inherits only if it may do more than read. Such a
 	// process also inherits names that start with XDG_.
-	ofUser = setOf("HOME USER SHELL")
+	ofUser = words{list: "HOME USER SHELL"}
 	// ofToolchains are the variables that name the folders of toolchains, packages and caches.
-	ofToolchains = setOf(`ANDROID_HOME ANDROID_NDK_HOME ANDROID_SDK_ROOT ASDF_DATA_DIR ASDF_DIR
+	ofToolchains = words{list: `ANDROID_HOME ANDROID_NDK_HOME ANDROID_SDK_ROOT ASDF_DATA_DIR ASDF_DIR
 BUN_INSTALL BUNDLE_PATH CABAL_DIR CARGO_HOME CARGO_TARGET_DIR COMPOSER_HOME CONDA_DEFAULT_ENV
 CONDA_EXE CONDA_PREFIX COREPACK_HOME CUDA_HOME DENO_DIR DENO_INSTALL DOTNET_ROOT EMSDK
 FLUTTER_ROOT FNM_DIR FNM_MULTISHELL_PATH GEM_HOME GEM_PATH GHCUP_INSTALL_BASE_PREFIX GOBIN
@@ -35,11 +35,11 @@ NIX_PATH NIX_PROFILES NODE_PATH NUGET_PACKAGES NVM_BIN NVM_DIR OPAMROOT OPAM_SWI
 PIPX_BIN_DIR PIPX_HOME PIP_CACHE_DIR PKG_CONFIG_PATH PNPM_HOME POETRY_HOME PUB_CACHE PYENV_ROOT
 PYENV_VERSION PYTHONHOME PYTHONUSERBASE RBENV_ROOT RUSTUP_HOME RUSTUP_TOOLCHAIN R_HOME
 R_LIBS_USER SCALA_HOME SDKMAN_DIR STACK_ROOT UV_CACHE_DIR UV_PYTHON_INSTALL_DIR UV_TOOL_DIR
-VCPKG_ROOT VIRTUAL_ENV VOLTA_HOME YARN_CACHE_FOLDER npm_config_cache npm_config_prefix`)
+VCPKG_ROOT VIRTUAL_ENV VOLTA_HOME YARN_CACHE_FOLDER npm_config_cache npm_config_prefix`}
 	// ofWindows are variables that most programs need to start on Windows. Some contain folders.
-	ofWindows = setOf(`APPDATA COMMONPROGRAMFILES COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA
+	ofWindows = words{list: `APPDATA COMMONPROGRAMFILES COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA
 NUMBER_OF_PROCESSORS OS PATHEXT PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86)
-PROGRAMW6432 PSMODULEPATH SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR`)
+PROGRAMW6432 PSMODULEPATH SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR`}
 )
 
 // Environment builds the environments of child processes from the daemon's own environment.
@@ -53,7 +53,7 @@ type Environment struct {
 // language servers.
 func (e Environment) Child() []string {
 	return e.filter(func(name string) bool {
-		return forAll[name] || ofUser[name] || ofToolchains[name] ||
+		return forAll.has(name) || ofUser.has(name) || ofToolchains.has(name) ||
 			strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_")
 	})
 }
@@ -61,7 +61,7 @@ func (e Environment) Child() []string {
 // Reading returns the environment of commands that only read. home and tmp are scratch folders.
 func (e Environment) Reading(home, tmp string) []string {
 	out := e.filter(
-		func(name string) bool { return forAll[name] || strings.HasPrefix(name, "LC_") },
+		func(name string) bool { return forAll.has(name) || strings.HasPrefix(name, "LC_") },
 	)
 	for name, dir := range map[string]string{"HOME": home, "TMPDIR": tmp} {
 		if !slices.Contains(e.Pass, name) && dir != "" {
@@ -97,7 +97,7 @@ func (e Environment) filter(inherited func(name string) bool) []string {
 		case upper == "PATH":
 			out = append(out, name+"="+e.searchPath(value))
 		case !namesSecret(name) && (inherited(upper) || runtime.GOOS == "windows" &&
-			ofWindows[upper]):
+			ofWindows.has(upper)):
 			out = append(out, kv)
 		}
 	}

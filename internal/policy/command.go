@@ -2,6 +2,7 @@ package policy
 
 import (
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -59,7 +60,7 @@ func (w *walker) command(args []arg, assigns []string) {
 		w.dark = true
 		return
 	}
-	if unfold, ok := wrappers[commandName(args[0].text)]; ok {
+	if unfold, ok := wrappers()[commandName(args[0].text)]; ok {
 		p := part(args, assigns, ReadOnly, "")
 		p.Wrapper = true
 		w.add(p)
@@ -82,7 +83,7 @@ func (w *walker) simple(args []arg, assigns []string) {
 		w.opaque(args[0].text + " has too many arguments to analyze")
 	}
 	w.add(p)
-	if launchers[commandName(args[0].text)] {
+	if launchers.has(commandName(args[0].text)) {
 		w.launched(args)
 	}
 }
@@ -92,11 +93,11 @@ func (w *walker) simple(args []arg, assigns []string) {
 func (w *walker) launched(args []arg) {
 	for i := 1; i < len(args); i++ {
 		name := commandName(args[i].text)
-		if args[i].dynamic || wrappers[name] == nil || name == "find" || name == "time" ||
+		if args[i].dynamic || wrappers()[name] == nil || name == "find" || name == "time" ||
 			name == "trap" {
 			continue
 		}
-		if shells[name] && (i+1 >= len(args) || !strings.HasPrefix(args[i+1].text, "-")) {
+		if shells.has(name) && (i+1 >= len(args) || !strings.HasPrefix(args[i+1].text, "-")) {
 			continue
 		}
 		w.command(args[i:], nil)
@@ -122,14 +123,14 @@ func (w *walker) classOf(args []arg) (Class, string) {
 	if !standardPlace(args[0].text) {
 		return Mutates, args[0].text + " is not known to be read-only"
 	}
-	check, ok := readOnly[name]
+	check, ok := readOnly()[name]
 	if !ok {
 		return Mutates, name + " is not known to be read-only"
 	}
 	if why := check(args[1:]); why != "" {
 		return Mutates, name + " " + why
 	}
-	if namesOnly[name] {
+	if namesOnly.has(name) {
 		return ReadOnly, ""
 	}
 	for _, a := range args[1:] {
@@ -141,7 +142,7 @@ func (w *walker) classOf(args []arg) (Class, string) {
 }
 
 // namesOnly are programs that do not print the content of the files named in their arguments.
-var namesOnly = setOf("ls dir vdir echo printf stat basename dirname test [ cd pushd which type du find")
+var namesOnly = words{list: "ls dir vdir echo printf stat basename dirname test [ cd pushd which type du find"}
 
 func part(args []arg, assigns []string, c Class, reason string) Part {
 	p := Part{Words: make([]string, len(args)), Dynamic: make([]bool, len(args)), Assigns: assigns,
@@ -175,7 +176,7 @@ func standardPlace(s string) bool {
 // without its options and, for programs that start others, each suffix of the line.
 func otherForms(args []arg) [][]string {
 	name := commandName(args[0].text)
-	if name == args[0].text && name != "git" && !launchers[name] {
+	if name == args[0].text && name != "git" && !launchers.has(name) {
 		return nil
 	}
 	var forms [][]string
@@ -191,7 +192,7 @@ func otherForms(args []arg) [][]string {
 			forms = append(forms, append([]string{"git"}, words[i:]...))
 		}
 	}
-	if launchers[name] {
+	if launchers.has(name) {
 		for i := 1; i < len(words) && len(forms) <= maxForms; i++ {
 			form := words[i:] // shared, because copying each suffix would take quadratic memory
 			if plain := commandName(words[i]); plain != words[i] {
@@ -205,17 +206,28 @@ func otherForms(args []arg) [][]string {
 
 // launchers start the program that their arguments name, in ways that the unfolding does not
 // handle.
-var launchers = setOf("sudo doas su pkexec runuser chroot unshare nsenter strace ltrace gdb valgrind perf script flock watch parallel " +
+var launchers = words{list: "sudo doas su pkexec runuser chroot unshare nsenter strace ltrace gdb valgrind perf script flock watch parallel " +
 	"ssh docker podman kubectl screen tmux at batch expect fakeroot proot firejail bwrap systemd-run dbus-run-session xvfb-run entr unbuffer " +
 	"jobs rlwrap prlimit setarch linux32 linux64 i386 x86_64 choom uclampset logsave ssh-agent run-parts direnv mise asdf caffeinate hyperfine " +
 	"faketime eatmydata torsocks proxychains proxychains4 gosu su-exec tini dumb-init chpst setuidgid catchsegv dotenv doppler nodemon watchexec " +
 	"socat npx bunx uvx pipx make just task setpriv chrt taskset numactl cpulimit runcon start-stop-daemon daemonize " +
-	"fd fdfind tar rsync bundle poetry pipenv uv pnpm yarn npm conda nix-shell nix toolbox distrobox flatpak lxc vagrant")
+	"fd fdfind tar rsync bundle poetry pipenv uv pnpm yarn npm conda nix-shell nix toolbox distrobox flatpak lxc vagrant"}
 
-func setOf(words string) map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		m[w] = true
-	}
-	return m
+// words is a set of the words in a list. It is built when it is first used, because the daemon and
+// its helper processes start without most of these sets. It is safe for concurrent use.
+type words struct {
+	list string // separated by white space
+
+	once sync.Once
+	set  map[string]bool
+}
+
+func (w *words) has(word string) bool {
+	w.once.Do(func() {
+		w.set = map[string]bool{}
+		for one := range strings.FieldsSeq(w.list) {
+			w.set[one] = true
+		}
+	})
+	return w.set[word]
 }

@@ -3,14 +3,14 @@ package policy
 import "strings"
 
 // alwaysDangerous are programs that are dangerous with any arguments.
-var alwaysDangerous = setOf("sudo doas su pkexec runuser dd mkfs fdisk parted wipefs shred shutdown reboot halt poweroff init telinit systemctl service " +
+var alwaysDangerous = words{list: "sudo doas su pkexec runuser dd mkfs fdisk parted wipefs shred shutdown reboot halt poweroff init telinit systemctl service " +
 	"killall pkill iptables ip6tables nft ufw mount umount swapoff swapon insmod rmmod modprobe chroot crontab at batch visudo passwd useradd userdel usermod " +
-	"groupdel chpasswd setcap nsenter unshare ssh scp sftp telnet nc ncat netcat socat")
+	"groupdel chpasswd setcap nsenter unshare ssh scp sftp telnet nc ncat netcat socat"}
 
 // dangerous returns the reason why a command can do more harm than a change that the user can
 // inspect, or "" if it cannot.
 func dangerous(name string, args []arg) string {
-	if alwaysDangerous[name] || strings.HasPrefix(name, "mkfs.") {
+	if alwaysDangerous.has(name) || strings.HasPrefix(name, "mkfs.") {
 		return name + " reaches beyond the workspace, or cannot be undone"
 	}
 	switch name {
@@ -164,12 +164,12 @@ var carriers = map[string][]string{
 }
 
 // shellChangers are builtins that change how the shell interprets later commands.
-var shellChangers = setOf("alias unalias shopt enable bind complete compgen compopt hash mapfile readarray let declare typeset local export readonly unset getopts coproc fc")
+var shellChangers = words{list: "alias unalias shopt enable bind complete compgen compopt hash mapfile readarray let declare typeset local export readonly unset getopts coproc fc"}
 
 // startsPrograms describes how a command may start a program or write a file that the parser does
 // not see, or change the meaning of later commands. It returns "" if no such way is known.
 func startsPrograms(name string, args []arg) string {
-	if shellChangers[name] {
+	if shellChangers.has(name) {
 		return name + " changes the meaning of the commands after it"
 	}
 	options := carriers[name]
@@ -222,7 +222,7 @@ var gitCarriers = []string{"--exec", "--upload-pack", "--receive-pack", "--extcm
 func gitStartsPrograms(args []arg) string {
 	i := gitSubcommand(append([]arg{{text: "git"}}, args...)) - 1
 	for _, a := range args[:min(i, len(args))] {
-		if !gitPlain[a.text] && (strings.HasPrefix(a.text, "-c") ||
+		if !gitPlain.has(a.text) && (strings.HasPrefix(a.text, "-c") ||
 			strings.HasPrefix(a.text, "--exec-path") || strings.HasPrefix(a.text, "--config-env")) {
 			return "git -c can set the programs that git runs"
 		}
@@ -258,7 +258,7 @@ func gitStartsPrograms(args []arg) string {
 	case "filter-branch":
 		return "git filter-branch runs shell commands"
 	case "config":
-		if len(rest) > 1 && gitReaders["config"](rest) != "" {
+		if len(rest) > 1 && gitReaders()["config"](rest) != "" {
 			return "git config can set the programs that git runs"
 		}
 	}

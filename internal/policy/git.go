@@ -1,9 +1,12 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // gitPlain are options before git's subcommand that have no effect on safety.
-var gitPlain = setOf("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects")
+var gitPlain = words{list: "--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects"}
 
 // gitSubcommand returns the index of git's subcommand, or len(args) if there is none.
 func gitSubcommand(args []arg) int {
@@ -20,13 +23,12 @@ func gitSubcommand(args []arg) int {
 	return len(args)
 }
 
-// gitReaders maps each git subcommand that can be read-only to the check for its arguments.
-var gitReaders map[string]check
-
-func init() {
+// gitReaders maps each git subcommand that can be read-only to the check for its arguments. It is
+// built when it is first used.
+var gitReaders = sync.OnceValue(func() map[string]check {
 	tells := noFlags("O", "output", "output-directory", "ext-diff", "open-files-in-pager",
 		"textconv", "filters", "exec", "upload-pack", "contents", "paginate", "edit-description")
-	gitReaders = map[string]check{
+	readers := map[string]check{
 		"branch": gitListing(tells,
 			"-a -r -v -vv --all --remotes --show-current --verbose --no-color"),
 		"tag":       gitListing(tells, "-n"),
@@ -40,18 +42,19 @@ func init() {
 		"bisect":    firstOf("log"),
 		"version":   anyArgs,
 	}
-	for name := range setOf("status log diff show blame annotate rev-parse rev-list ls-files ls-tree cat-file describe shortlog name-rev merge-base show-ref for-each-ref " +
+	for name := range strings.FieldsSeq("status log diff show blame annotate rev-parse rev-list ls-files ls-tree cat-file describe shortlog name-rev merge-base show-ref for-each-ref " +
 		"grep count-objects check-ignore check-attr diff-tree diff-index diff-files whatchanged cherry range-diff show-branch verify-commit verify-tag merge-tree") {
-		gitReaders[name] = tells
+		readers[name] = tells
 	}
-	delete(gitReaders, "merge-tree") // merge-tree writes objects
-}
+	delete(readers, "merge-tree") // merge-tree writes objects
+	return readers
+})
 
 // gitListing returns a check that accepts operands only after an option that makes every operand a
 // pattern. --format and --sort are not such options. After them, an operand is a name to create.
 func gitListing(flags check, plain string) check {
-	p := setOf(plain + " -l --list --sort --format")
-	q := setOf("--contains --merged --no-merged --points-at")
+	p := words{list: plain + " -l --list --sort --format"}
+	q := words{list: "--contains --merged --no-merged --points-at"}
 	return func(args []arg) string {
 		listing := false
 		for _, a := range args {
@@ -60,9 +63,9 @@ func gitListing(flags check, plain string) check {
 			}
 			name, _, _ := strings.Cut(a.text, "=")
 			switch {
-			case q[name] || a.text == "-l" || a.text == "--list":
+			case q.has(name) || a.text == "-l" || a.text == "--list":
 				listing = true
-			case p[name]:
+			case p.has(name):
 			case strings.HasPrefix(a.text, "-") || !listing:
 				return "with " + a.text + " can do more than list"
 			}
@@ -95,13 +98,13 @@ func gitArgs(args []arg) string {
 		switch {
 		case a.dynamic:
 			return unknownArgument
-		case gitPlain[a.text]:
+		case gitPlain.has(a.text):
 		case i == len(args)-1 && (a.text == "--version" || a.text == "--help"):
 			return ""
 		case strings.HasPrefix(a.text, "-"):
 			return "with " + a.text + " can start programs"
 		default:
-			c, ok := gitReaders[a.text]
+			c, ok := gitReaders()[a.text]
 			if !ok {
 				return a.text + " can do more than read"
 			}

@@ -57,13 +57,13 @@ func linkedSecret(roots []string, path string) string {
 }
 
 // packageFolders contain installed packages.
-var packageFolders = setOf("node_modules site-packages")
+var packageFolders = words{list: "node_modules site-packages"}
 
-func skipsLinks(folder string) bool { return folder == ".git" || packageFolders[folder] }
+func skipsLinks(folder string) bool { return folder == ".git" || packageFolders.has(folder) }
 
 func installed(path string) bool {
 	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if packageFolders[filepath.Base(dir)] {
+		if packageFolders.has(filepath.Base(dir)) {
 			return true
 		}
 	}

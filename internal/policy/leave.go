@@ -20,9 +20,9 @@ const allowOutside = "allow_outside"
 
 // repositoryWriters are subcommands of git that write to .git, which is read-only in agent-lsp's
 // own sandbox.
-var repositoryWriters = setOf("add am branch checkout cherry-pick clone commit fetch gc init merge " +
+var repositoryWriters = words{list: "add am branch checkout cherry-pick clone commit fetch gc init merge " +
 	"mv notes pull push rebase reset restore revert rm sparse-checkout stash submodule switch tag " +
-	"update-index update-ref worktree")
+	"update-index update-ref worktree"}
 
 // place returns where a command would run, and the reason why it would leave the sandbox ("" if it
 // would not). A command leaves the sandbox if the model asks for that. It also leaves agent-lsp's
@@ -54,7 +54,7 @@ func writesRepository(c Classification) string {
 		for i, w := range p.Words {
 			args[i].text = w
 		}
-		if i := gitSubcommand(args); i < len(args) && repositoryWriters[args[i].text] {
+		if i := gitSubcommand(args); i < len(args) && repositoryWriters.has(args[i].text) {
 			return "git " + args[i].text
 		}
 	}

@@ -31,7 +31,7 @@ func secretsNamed(sub *tool.Subject, c Classification) []secretFile {
 		}
 		if name := commandName(p.Words[0]); name == "cd" && len(p.Words) == 2 && !p.Dynamic[1] {
 			n.folders = []string{sub.Cwd, absolute(n.folders[len(n.folders)-1], p.Words[1])}
-		} else if !namesOnly[name] {
+		} else if !namesOnly.has(name) {
 			n.words(p)
 		}
 	}

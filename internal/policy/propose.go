@@ -17,7 +17,7 @@ var subcommands = map[string]int{
 
 // openEnded are programs that may be allowed with any arguments, because the program itself limits
 // what it can do.
-var openEnded = setOf("mkdir touch gofmt goimports prettier eslint tsc black ruff mypy pytest jest vitest rustfmt clang-format shellcheck staticcheck golangci-lint gopls stylua cp mv ln")
+var openEnded = words{list: "mkdir touch gofmt goimports prettier eslint tsc black ruff mypy pytest jest vitest rustfmt clang-format shellcheck staticcheck golangci-lint gopls stylua cp mv ln"}
 
 var plainSubcommand = lazyregexp.New(`^[a-z][a-zA-Z0-9:_.-]*$`)
 
@@ -48,8 +48,8 @@ func Propose(script string, c Classification) (patterns []string, whole bool) {
 // unbounded are subcommands whose arguments choose what is fetched, published or run. Only a
 // sandbox limits them. Without a sandbox, "always" is not offered for them, nor for programs that
 // replace files.
-var unbounded = setOf("add ci clone dlx exec fetch get i install pull push remote run submodule" +
-	" sync update upgrade x")
+var unbounded = words{list: "add ci clone dlx exec fetch get i install pull push remote run submodule" +
+	" sync update upgrade x"}
 
 // bounded reports whether a pattern for a command is narrow enough without a sandbox.
 func bounded(c Classification) bool {
@@ -62,7 +62,7 @@ func bounded(c Classification) bool {
 		case "cp", "mv", "ln":
 			return false
 		}
-		if subcommands[name] > 0 && len(p.Words) > 1 && unbounded[p.Words[1]] {
+		if subcommands[name] > 0 && len(p.Words) > 1 && unbounded.has(p.Words[1]) {
 			return false
 		}
 	}
@@ -86,7 +86,7 @@ func proposePart(p Part) (string, bool) {
 			return quoteAll(p, len(p.Words), false)
 		}
 		return quoteAll(p, min(keep+1, len(p.Words)), true)
-	case openEnded[name]:
+	case openEnded.has(name):
 		return quoteAll(p, 1, true)
 	}
 	return quoteAll(p, len(p.Words), false)

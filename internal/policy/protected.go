@@ -13,13 +13,13 @@ import (
 // settingsNames are the names of files that often contain secrets in addition to settings. Reading
 // these files requires approval, but commands in the sandbox can read them in the workspace,
 // because package managers need them.
-var settingsNames = setOf(".envrc .npmrc")
+var settingsNames = words{list: ".envrc .npmrc"}
 
 // secretFolders contain keys, regardless of the file names.
 var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", "gcloud"}
 
 // historyFolders contain the programs that version control systems other than git start.
-var historyFolders = setOf(".hg .svn")
+var historyFolders = words{list: ".hg .svn"}
 
 // Secret reports whether the file at a path usually contains secrets, so that reading it requires
 // approval.
@@ -41,7 +41,7 @@ func SecretNames(folder string) func(name string) bool {
 
 // secretName reports whether a file with this name in lower case usually contains secrets, whatever
 // its folder is.
-func secretName(name string) bool { return settingsNames[name] || launcher.Secret(name) }
+func secretName(name string) bool { return settingsNames.has(name) || launcher.Secret(name) }
 
 // protectedRead returns the reason why reading a file requires approval, or "" if it does not. It
 // ignores case, because some file systems do.
@@ -70,9 +70,9 @@ func protectedRead(path string) string {
 }
 
 // processFiles are files of /proc/PID that reveal the data of a process or lead to its files.
-var processFiles = setOf("environ mem maps smaps fd fdinfo map_files cwd root auxv")
+var processFiles = words{list: "environ mem maps smaps fd fdinfo map_files cwd root auxv"}
 
-func ofProcess(name string) bool { return processFiles[name] }
+func ofProcess(name string) bool { return processFiles.has(name) }
 
 // namesSecretFile returns the secret file that an argument names, or "". The argument may be the
 // path itself, the value of an option or of dd, or a file in a revision of git (HEAD:.env).
@@ -103,7 +103,7 @@ func (s Settings) protectedEdit(path string) string {
 	parts := strings.Split(launcher.Fold(filepath.ToSlash(s.inRoot(path))), "/")
 	for i, name := range parts {
 		switch {
-		case !launcher.StartsPrograms(strings.Join(parts[:i+1], "/")) && !historyFolders[name]:
+		case !launcher.StartsPrograms(strings.Join(parts[:i+1], "/")) && !historyFolders.has(name):
 		case name == ".agent-lsp.json":
 			return name + " changes what the agent may do"
 		default:

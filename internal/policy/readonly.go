@@ -2,6 +2,7 @@ package policy
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
@@ -12,15 +13,19 @@ type check func(args []arg) string
 
 const unknownArgument = "has an argument that is not known before it runs and could be an option"
 
-// readOnly maps each program that can be read-only to the check for its arguments.
-var readOnly = map[string]check{}
+// readOnly maps each program that can be read-only to the check for its arguments. init sets it,
+// because the checks refer to it. The map is built when it is first used.
+var readOnly func() map[string]check
 
-func init() {
-	for name := range setOf(": true false echo pwd cat head tail wc nl tac rev cut paste tr fold fmt expand unexpand column comm cmp diff basename dirname " +
+func init() { readOnly = sync.OnceValue(readers) }
+
+func readers() map[string]check {
+	readers := map[string]check{}
+	for name := range strings.FieldsSeq(": true false echo pwd cat head tail wc nl tac rev cut paste tr fold fmt expand unexpand column comm cmp diff basename dirname " +
 		"realpath readlink stat ls dir vdir du df which whereis type whoami id groups uname arch nproc uptime free printenv seq sleep md5sum sha1sum sha224sum sha256sum " +
 		"sha384sum sha512sum b2sum cksum sum od hexdump strings grep egrep fgrep zgrep zcat jq ps pgrep pidof tty locale logname users cd pushd popd " +
 		"exit return break continue shift times help getconf lsblk lscpu tsort factor expr egrep look dirs cal") {
-		readOnly[name] = anyArgs
+		readers[name] = anyArgs
 	}
 	for name, c := range map[string]check{
 		"sort":     noFlags("o", "output", "compress-program"),
@@ -48,12 +53,13 @@ func init() {
 		"npm":   firstOf("ls list --version -v root prefix bin"),
 		"cargo": firstOf("--version -V version"),
 	} {
-		readOnly[name] = c
+		readers[name] = c
 	}
-	for name := range setOf("node deno bun npx pnpm yarn python python2 python3 pip pip3 ruby gem perl php java javac rustc rustup gcc g++ clang cc make cmake docker podman kubectl helm terraform " +
+	for name := range strings.FieldsSeq("node deno bun npx pnpm yarn python python2 python3 pip pip3 ruby gem perl php java javac rustc rustup gcc g++ clang cc make cmake docker podman kubectl helm terraform " +
 		"gh tsc eslint prettier nvim vim bash-language-server gopls rust-analyzer dotnet swift zig ghc lua julia R mvn gradle bazel ffmpeg psql mysql sqlite3 redis-cli curl wget ssh gofmt protoc") {
-		readOnly[name] = versionOnly
+		readers[name] = versionOnly
 	}
+	return readers
 }
 
 func anyArgs([]arg) string { return "" }
@@ -118,10 +124,10 @@ func atMost(n int, letters string, long ...string) check {
 	}
 }
 
-func firstOf(words string) check {
-	allowed := setOf(words)
+func firstOf(list string) check {
+	allowed := words{list: list}
 	return func(args []arg) string {
-		if len(args) == 0 || args[0].dynamic || !allowed[args[0].text] {
+		if len(args) == 0 || args[0].dynamic || !allowed.has(args[0].text) {
 			return "can do more than read"
 		}
 		for _, a := range args[1:] {

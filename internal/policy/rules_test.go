@@ -205,7 +205,7 @@ func FuzzWrappedDenied(f *testing.F) {
 			inner = "touch x"
 		}
 		name, _, _ := strings.Cut(inner, " ")
-		if readOnly[name] != nil || wrappers[name] != nil || len(inner) > 200 {
+		if readOnly()[name] != nil || wrappers()[name] != nil || len(inner) > 200 {
 			inner = "touch x"
 		}
 		inner = "touch " + strings.TrimPrefix(inner, "touch ")

@@ -14,9 +14,9 @@ import (
 const Redacted = "[redacted]"
 
 // providerKeys are variables that contain keys of model and search providers.
-var providerKeys = setOf("OPENAI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN GEMINI_API_KEY GOOGLE_API_KEY GROQ_API_KEY MISTRAL_API_KEY DEEPSEEK_API_KEY OPENROUTER_API_KEY " +
+var providerKeys = words{list: "OPENAI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN GEMINI_API_KEY GOOGLE_API_KEY GROQ_API_KEY MISTRAL_API_KEY DEEPSEEK_API_KEY OPENROUTER_API_KEY " +
 	"TOGETHER_API_KEY FIREWORKS_API_KEY XAI_API_KEY COHERE_API_KEY AZURE_OPENAI_API_KEY AZURE_API_KEY CEREBRAS_API_KEY PERPLEXITY_API_KEY HF_TOKEN HUGGINGFACE_API_KEY " +
-	"HUGGING_FACE_HUB_TOKEN REPLICATE_API_TOKEN VOYAGE_API_KEY JINA_API_KEY TAVILY_API_KEY BRAVE_API_KEY EXA_API_KEY NVIDIA_API_KEY DASHSCOPE_API_KEY MOONSHOT_API_KEY ZAI_API_KEY")
+	"HUGGING_FACE_HUB_TOKEN REPLICATE_API_TOKEN VOYAGE_API_KEY JINA_API_KEY TAVILY_API_KEY BRAVE_API_KEY EXA_API_KEY NVIDIA_API_KEY DASHSCOPE_API_KEY MOONSHOT_API_KEY ZAI_API_KEY"}
 
 // Scrubber removes variables that contain provider keys from environments. The zero value knows the
 // usual names.
@@ -43,7 +43,7 @@ func (s Scrubber) Env(env []string) []string {
 }
 
 func (s Scrubber) secret(name, value string) bool {
-	if providerKeys[name] || strings.HasPrefix(name, "AGENT_LSP_") &&
+	if providerKeys.has(name) || strings.HasPrefix(name, "AGENT_LSP_") &&
 		(strings.HasSuffix(name, "KEY") || strings.HasSuffix(name, "TOKEN")) {
 		return true
 	}

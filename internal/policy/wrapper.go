@@ -1,22 +1,27 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // unfolding finds the command that another command starts from its own arguments.
 type unfolding func(w *walker, args []arg, assigns []string)
 
-// wrappers maps each wrapper to its unfolding. init fills the table, because the functions in it
-// refer to the table.
-var wrappers map[string]unfolding
+// wrappers maps each wrapper to its unfolding. init sets it, because the functions in the map refer
+// to it. The map is built when it is first used.
+var wrappers func() map[string]unfolding
+
+func init() { wrappers = sync.OnceValue(unfoldings) }
 
 // shells read their script from -c, from a file or from standard input.
-var shells = setOf("sh bash dash zsh ksh ash mksh rbash fish")
+var shells = words{list: "sh bash dash zsh ksh ash mksh rbash fish"}
 
-func init() {
+func unfoldings() map[string]unfolding {
 	prefix := func(o options) unfolding {
 		return func(w *walker, args []arg, assigns []string) { w.unwrap(args, assigns, o) }
 	}
-	wrappers = map[string]unfolding{
+	all := map[string]unfolding{
 		"env":     (*walker).env,
 		"command": (*walker).builtinCommand,
 		"builtin": prefix(options{}),
@@ -38,9 +43,10 @@ func init() {
 		"trap":    (*walker).trap,
 		"find":    (*walker).find,
 	}
-	for sh := range shells {
-		wrappers[sh] = (*walker).shell
+	for sh := range strings.FieldsSeq(shells.list) {
+		all[sh] = (*walker).shell
 	}
+	return all
 }
 
 // options describes the options of a wrapper, which precede the command. An option that is not

@@ -16,8 +16,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
 const (
@@ -25,8 +23,21 @@ const (
 	indexSuffix = ".index"
 )
 
-// validID matches valid session IDs, which contain no path separators.
-var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+// validID reports whether a session ID is valid. A valid ID contains no path separators.
+func validID(id string) bool {
+	for i := range len(id) {
+		switch c := id[i]; {
+		case '0' <= c && c <= '9', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z':
+		case i > 0 && (c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return 0 < len(id) && len(id) <= maxID
+}
+
+// maxID is the maximum length of an ID in bytes.
+const maxID = 64
 
 // Options configure a Library. The zero value is valid.
 type Options struct {
@@ -148,7 +159,7 @@ func (l *Library) Create(meta Meta) (*Session, error) {
 	if meta.ID == "" {
 		meta.ID = NewID(meta.CreatedAt)
 	}
-	if !validID().MatchString(meta.ID) {
+	if !validID(meta.ID) {
 		return nil, fmt.Errorf("creating session %q: an id has 1 to 64 letters, digits, - and _",
 			meta.ID)
 	}
@@ -203,7 +214,7 @@ func (l *Library) opened(id string) *Session {
 // Delete permanently removes a session. It returns ErrLocked if another process is writing the
 // session.
 func (l *Library) Delete(id string) error {
-	if !validID().MatchString(id) {
+	if !validID(id) {
 		return fmt.Errorf("deleting session %q: %w", id, ErrUnknown)
 	}
 	s := l.opened(id)

@@ -59,7 +59,7 @@ func (l *Library) Entry(id string) (Entry, error) {
 	if s := l.opened(id); s != nil {
 		return s.Entry(), nil
 	}
-	if !validID().MatchString(id) {
+	if !validID(id) {
 		return Entry{}, fmt.Errorf("session %q: %w", id, ErrUnknown)
 	}
 	info, err := os.Stat(l.logPath(id))
@@ -81,7 +81,7 @@ func (l *Library) entries() ([]Entry, error) {
 	var all []Entry
 	for _, f := range append(files, l.spareFiles()...) {
 		id, ok := strings.CutSuffix(f.Name(), logSuffix)
-		if !ok || !validID().MatchString(id) {
+		if !ok || !validID(id) {
 			continue
 		}
 		info, err := f.Info()

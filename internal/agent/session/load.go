@@ -164,7 +164,7 @@ func (l *Library) newReader(id string, size int64) *reader {
 }
 
 func (l *Library) readLog(id string) ([]byte, error) {
-	if !validID().MatchString(id) {
+	if !validID(id) {
 		return nil, fmt.Errorf("session %q: %w", id, ErrUnknown)
 	}
 	info, err := os.Stat(l.logPath(id))

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/textedit"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -149,11 +149,11 @@ func notFound(err error) bool {
 	if !errors.As(err, &e) || e.Code == codeMethodNotFound {
 		return false
 	}
-	return e.Code == codeNotFound || saysNotFound.MatchString(e.Message) ||
-		saysNotFound.Match(e.Data)
+	return e.Code == codeNotFound || saysNotFound().MatchString(e.Message) ||
+		saysNotFound().Match(e.Data)
 }
 
-var saysNotFound = regexp.MustCompile(`(?i)\b(?:ENOENT|no such file|` +
+var saysNotFound = lazyregexp.New(`(?i)\b(?:ENOENT|no such file|` +
 	`(?:file|path|resource|document) (?:was )?not found|does not exist)\b`)
 
 // refusal returns a client's error message without the name of the request.
