@@ -221,16 +221,16 @@ func (st *stream) commit(m *message.Message) {
 }
 
 func (st *stream) settle(kind DeltaKind, want string) {
-	var have strings.Builder
+	var have []string
 	var last *textRun
 	for _, r := range st.runs {
 		if r.kind == kind {
 			st.flushRun(r)
-			have.WriteString(r.text.String())
+			have = append(have, r.text.String())
 			last = r
 		}
 	}
-	missing, ok := strings.CutPrefix(want, have.String())
+	missing, ok := strings.CutPrefix(want, strings.Join(have, ""))
 	status := ItemStatus("")
 	if !ok && kind == DeltaText {
 		status, missing = StatusRetracted, want

@@ -197,13 +197,13 @@ type encoding struct {
 
 // TextContent returns the message's visible text: its joined text and refusal blocks.
 func (m *Message) TextContent() string {
-	var b strings.Builder
+	var parts []string
 	for i := range m.Content {
 		if t := m.Content[i].Type; t == Text || t == Refusal {
-			b.WriteString(m.Content[i].Text)
+			parts = append(parts, m.Content[i].Text)
 		}
 	}
-	return b.String()
+	return strings.Join(parts, "") // does not copy a single part
 }
 
 // ShownText returns a user's message as it is displayed. Unlike TextContent, it puts a blank line
