@@ -2,5 +2,7 @@
 
 package realpath
 
-// noLinks returns false, because this system cannot check a whole path in one call.
-func noLinks(string) bool { return false }
+import "errors"
+
+// noLinks returns an error, because this system cannot check a whole path in one call.
+func noLinks(string) error { return errors.ErrUnsupported }

@@ -26,7 +26,8 @@ func TestEval(t *testing.T) {
 	paths := []string{dir, file, "/", dir + "/", dir + "//a/./b/../b", "/proc/self/exe",
 		"/proc/self/fd/0"}
 	for _, p := range []string{"rel", "rel/file", "rel/../a", "abs", "chain/file", "nowhere",
-		"loop", "up/b", "missing", "a/b/file/below", "a/b/file/..", "locked"} {
+		"loop", "up/b", "missing", "missing/../a",
+		"rel/missing", "nowhere/x", "a/missing/b", "a/b/file/below", "a/b/file/..", "locked"} {
 		paths = append(paths, dir+"/"+p)
 	}
 	for _, p := range paths {
@@ -36,7 +37,20 @@ func TestEval(t *testing.T) {
 			errors.Is(err, fs.ErrNotExist) != errors.Is(wantErr, fs.ErrNotExist) {
 			t.Errorf("%s: %q %v, want %q %v", p, got, err, want, wantErr)
 		}
+		if realpath.Plain(p) && (err == nil && got != filepath.Clean(p) || throughLink(p)) {
+			t.Errorf("%s leads through a link", p)
+		}
 	}
+}
+
+// throughLink reports whether a part of a path is a link.
+func throughLink(path string) bool {
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func must(t *testing.T, err error) {

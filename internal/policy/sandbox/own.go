@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
+	"github.com/agent-lsp/agent-lsp/internal/realpath"
 )
 
 // ownPlan plans a sandbox in which this binary starts the command. The folder spec.Tmp becomes /tmp
@@ -42,7 +42,7 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 
 	for _, p := range spec.Settings { // outside the workspace, commands need not see them
 		box.Settings = append(box.Settings, launcher.Steps(p)...)
-		if real, err := filepath.EvalSymlinks(p); err == nil && !inRoot(real) {
+		if real, err := realpath.Eval(p); err == nil && !inRoot(real) {
 			box.Hidden = append(slices.Clip(box.Hidden), real)
 		}
 	}
@@ -78,7 +78,7 @@ func realHome() (home, real string) {
 	if err != nil {
 		return "", ""
 	}
-	if real, err = filepath.EvalSymlinks(home); err != nil || real == "/" {
+	if real, err = realpath.Eval(home); err != nil || real == "/" {
 		return "", ""
 	}
 	return home, real

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
+	"github.com/agent-lsp/agent-lsp/internal/realpath"
 )
 
 // Setting is the value of the setting "sandbox".
@@ -168,7 +169,7 @@ func (s Spec) resolved() (Spec, error) {
 		return out, err
 	}
 	for _, c := range steady(s.Caches, slices.Concat(s.Writable, s.Readable)) {
-		if real, err := filepath.EvalSymlinks(c); err == nil {
+		if real, err := realpath.Eval(c); err == nil {
 			c = real
 		}
 		out.Caches = append(out.Caches, c)
@@ -182,6 +183,10 @@ func (s Spec) resolved() (Spec, error) {
 func steady(paths, folders []string) []string {
 	var out []string
 	for _, p := range paths {
+		if realpath.Plain(p) { // the usual case, which needs one system call
+			out = append(out, p)
+			continue
+		}
 		steps := launcher.Steps(p)
 		if !slices.ContainsFunc(folders, func(dir string) bool {
 			return slices.ContainsFunc(steps[1:len(steps)-1], func(link string) bool {
@@ -202,7 +207,7 @@ func madeFolder(path string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(path)
+	return realpath.Eval(path)
 }
 
 func realPaths(paths []string) ([]string, error) {
@@ -211,7 +216,7 @@ func realPaths(paths []string) ([]string, error) {
 		if !filepath.IsAbs(p) {
 			return nil, fmt.Errorf("sandboxing a command: %s is not an absolute path", p)
 		}
-		if real, err := filepath.EvalSymlinks(p); err == nil {
+		if real, err := realpath.Eval(p); err == nil {
 			out = append(out, real)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/agent-lsp/agent-lsp/internal/realpath"
 )
 
 // The hidden first arguments that make this binary the launcher. With runArg, the command follows.
@@ -139,8 +141,7 @@ var homeReadable = []string{
 	".rustup",
 	".sdkman/candidates",
 	".volta",
-	"go/bin",
-	"sdk",
+	"go/bin", "sdk",
 }
 
 // besideBin are folders next to a bin folder with files that the programs in bin need.
@@ -152,7 +153,7 @@ var besideBin = []string{"conf", "include", "jmods", "lib", "lib64", "libexec"}
 func HomeReadable(home, path string) []string {
 	candidates := joined(home, homeReadable)
 	for _, dir := range filepath.SplitList(path) {
-		real, err := filepath.EvalSymlinks(dir)
+		real, err := realpath.Eval(dir)
 		if err != nil || !filepath.IsAbs(dir) || real == home || !Below(real, home) {
 			continue
 		}
