@@ -775,7 +775,7 @@ export interface ModelsParams {
   test?: string;
 }
 
-/** ModelsResult lists the models of all usable providers. */
+/** ModelsResult lists the models of all usable providers, or of the provider in the request. */
 export interface ModelsResult {
   models: Array<Model>;
   test?: ModelTest;
@@ -1268,7 +1268,7 @@ export interface SessionUpdateResult {
   session: Session;
 }
 
-/** SessionUpdated reports changes to a session other than those of its turns. Absent fields have not changed. */
+/** SessionUpdated reports changes to a session other than those of its turns. Except for Pinned, absent fields have not changed. */
 export interface SessionUpdated {
   sessionId: string;
   seq: number;

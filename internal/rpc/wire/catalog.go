@@ -14,7 +14,7 @@ type ModelsParams struct {
 	Test     string `json:"test,omitzero"`
 }
 
-// ModelsResult lists the models of all usable providers.
+// ModelsResult lists the models of all usable providers, or of the provider in the request.
 type ModelsResult struct {
 	Models []Model    `json:"models"`
 	Test   *ModelTest `json:"test,omitzero"`

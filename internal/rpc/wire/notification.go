@@ -10,8 +10,8 @@ type Stamp struct {
 	Replay    bool   `json:"replay,omitzero"`
 }
 
-// SessionUpdated reports changes to a session other than those of its turns. Absent fields have not
-// changed.
+// SessionUpdated reports changes to a session other than those of its turns. Except for Pinned,
+// absent fields have not changed.
 type SessionUpdated struct {
 	Stamp
 	Status        string          `json:"status" enum:"idle,running,awaiting,paused"`

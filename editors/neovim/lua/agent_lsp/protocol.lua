@@ -553,7 +553,7 @@
 ---@field provider? string Provider limits the list to the models of one provider. If listing them fails, the request returns the provider's error.
 ---@field test? string
 
---- ModelsResult lists the models of all usable providers.
+--- ModelsResult lists the models of all usable providers, or of the provider in the request.
 ---@class agent_lsp.ModelsResult
 ---@field models agent_lsp.Model[]
 ---@field test? agent_lsp.ModelTest
@@ -942,7 +942,7 @@
 ---@class agent_lsp.SessionUpdateResult
 ---@field session agent_lsp.Session
 
---- SessionUpdated reports changes to a session other than those of its turns. Absent fields have not changed.
+--- SessionUpdated reports changes to a session other than those of its turns. Except for Pinned, absent fields have not changed.
 ---@class agent_lsp.SessionUpdated
 ---@field sessionId string
 ---@field seq number
