@@ -7,6 +7,21 @@ import { until } from './workbench.mjs';
 /** The titles of the palette commands that any driver in this run has used. */
 export const driven = new Set();
 
+/**
+ * Sets the text of an input in one step. Typed text would go to the editor if the editor took the
+ * focus at the same moment, as it does after a decision.
+ */
+const setText = (input, text) =>
+  input.evaluate(
+    (node, text) => {
+      node.focus();
+      node.value = text;
+      node.dispatchEvent(new InputEvent('input', { bubbles: true }));
+    },
+    text,
+    { timeout: 5000 },
+  );
+
 export class Driver {
   constructor({ page, dir, workspace, url, lap, socket }) {
     Object.assign(this, { page, dir, workspace, url, lap, socket });
@@ -119,7 +134,8 @@ export class Driver {
     await until(`'${label}' can be chosen`, async () => {
       try {
         await this.page.keyboard.press(key);
-        await input.fill(query, { timeout: 5000 });
+        await input.waitFor({ timeout: 5000 });
+        await setText(input, query);
         await until('the row', () => this.takeRow(query, label, { detail }), 5000);
         return true;
       } catch {

@@ -542,6 +542,8 @@ async function hunkInColors(d) {
   await d.entry('assistantMessage', 'Put right').waitFor();
   await d.focusEditor();
   await colored('Replaced text', 'return a + 25; // "sum"');
+  await d.agent('Accept All Changes'); // a pending change would also count in the next steps
+  await lens(d, '1 of 1').waitFor({ state: 'hidden' });
   await d.configure('editor.hover.enabled', null);
 }
 

@@ -50,6 +50,8 @@ async function thisRepository(d) {
   await d.agent('Accept Change');
   await d.bufferHas(`${one}, reviewed`);
   await d.shot('this-repository');
+  const line = before.split('\n').indexOf(other) + 1;
+  await d.page.locator('.statusbar-item', { hasText: `Ln ${line},` }).waitFor(); // the next change
   await d.agent('Reject Change');
   await d.entry('assistantMessage', 'One of two').waitFor();
   await d.run('File: Save');
