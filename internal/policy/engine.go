@@ -193,8 +193,12 @@ func (e *Engine) Refuses(req tool.ApprovalRequest) string {
 func (e *Engine) check(req *tool.ApprovalRequest) verdict {
 	command := req.Subject != nil && req.Subject.Kind == tool.SubjectCommand
 	var run map[string]string
+	var box sandbox.Support
 	if command {
-		run = e.runFiles(req)
+		if e.Settings(req.SessionID).Sandbox != sandbox.Off {
+			box = e.opts.Sandbox()
+		}
+		run = e.runFiles(req, !box.Enforces())
 	}
 	e.mu.Lock()
 	s := e.settings(req.SessionID)
@@ -206,21 +210,22 @@ func (e *Engine) check(req *tool.ApprovalRequest) verdict {
 	}
 	e.mu.Unlock()
 	m := e.machine(s)
-	if command && s.Sandbox != sandbox.Off {
-		m.box = e.opts.Sandbox()
+	if s.Sandbox != sandbox.Off {
+		m.box = box
 	}
 	v := s.classify(m, rules, req)
 	v.files = run
 	return v
 }
 
-// runFiles returns the hashes of the workspace files that a command runs by path. The keys are the
-// paths.
-func (e *Engine) runFiles(req *tool.ApprovalRequest) map[string]string {
-	if !strings.Contains(req.Subject.Command, "/") {
+// runFiles returns the hashes of the workspace files that a command runs by path. If scripts is
+// true, it also returns those that an interpreter runs. The keys are the paths.
+func (e *Engine) runFiles(req *tool.ApprovalRequest, scripts bool) map[string]string {
+	if !scripts && !strings.Contains(req.Subject.Command, "/") {
 		return nil
 	}
-	files, ok := e.Settings(req.SessionID).directFiles(req.Subject, Classify(req.Subject.Command))
+	s, c := e.Settings(req.SessionID), Classify(req.Subject.Command)
+	files, ok := s.directFiles(req.Subject, c, scripts)
 	if !ok {
 		return map[string]string{"": ""} // a value that no stored grant matches
 	}

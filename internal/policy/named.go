@@ -164,16 +164,46 @@ func resolved(path string) string {
 	}
 }
 
-// directFiles returns the hashes of the files in the roots that a command runs by path. The keys
-// are the paths. The hash is "" if a file cannot be read. ok is false if the script changes its
-// folder before it runs a file by path, because it is then unknown which file runs.
+// interpreters run the script that their arguments or their input name.
+var interpreters = words{list: ". source sh bash dash ash ksh mksh zsh fish python python2 python3 node " +
+	"deno bun ruby perl php lua luajit awk gawk mawk nawk tclsh Rscript osascript pwsh powershell"}
+
+// runFiles are the files in the roots that a command runs.
+type runFiles struct {
+	in     reach
+	cwd    string
+	hashes map[string]string // by path; a hash is "" if the file cannot be read
+}
+
+// add adds the file that a word names, if it is in the roots, and reports whether it is.
+func (f *runFiles) add(word string, missing bool) bool {
+	path, _ := f.in.inside(f.cwd, word)
+	if path == "" {
+		return false
+	}
+	hash := hashOf(path)
+	if hash == "" && !missing {
+		return false
+	}
+	if f.hashes == nil {
+		f.hashes = map[string]string{}
+	}
+	f.hashes[path] = hash
+	return true
+}
+
+// directFiles returns the hashes of the files in the roots that a command runs by path. If scripts
+// is true, it also returns those that an interpreter runs. The keys are the paths. The hash is ""
+// if a file cannot be read. ok is false if the command changes its folder before it runs a file,
+// because it is then unknown which file runs.
 func (s Settings) directFiles(
 	sub *tool.Subject,
 	c Classification,
+	scripts bool,
 ) (files map[string]string, ok bool) {
-	in, moved := reach{}, c.Elsewhere
+	run, moved, input := runFiles{cwd: sub.Cwd}, c.Elsewhere, false
 	for _, r := range s.Roots {
-		in.roots = append(in.roots, resolved(r))
+		run.in.roots = append(run.in.roots, resolved(r))
 	}
 	for _, p := range c.Parts {
 		if len(p.Words) == 0 || p.Dynamic[0] {
@@ -182,19 +212,39 @@ func (s Settings) directFiles(
 		switch name := p.Words[0]; {
 		case name == "cd" || name == "pushd" || name == "popd":
 			moved = true
+		case scripts && interpreters.has(commandName(name)):
+			if moved && len(p.Words) > 1 {
+				return nil, false
+			}
+			found := false
+			for _, w := range p.Words[1:] {
+				found = run.add(w, false) || found
+			}
+			input = input || !found
 		case name == ">" || name == ">>" || !strings.Contains(name, "/"):
 		case moved:
 			return nil, false
 		default:
-			if path, _ := in.inside(sub.Cwd, name); path != "" {
-				if files == nil {
-					files = map[string]string{}
-				}
-				files[path] = hashOf(path)
-			}
+			run.add(name, true)
 		}
 	}
-	return files, true
+	if input {
+		run.addAll(c)
+	}
+	return run.hashes, true
+}
+
+// addAll adds every file that a command names, because an interpreter may read any of them from its
+// input.
+func (f *runFiles) addAll(c Classification) {
+	for _, p := range c.Parts {
+		for _, w := range p.Words {
+			f.add(w, false)
+		}
+	}
+	for _, w := range c.Inputs {
+		f.add(w, false)
+	}
 }
 
 func hashOf(path string) string {

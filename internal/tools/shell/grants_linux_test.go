@@ -340,6 +340,35 @@ func TestAGrantEndsWithItsFilesContent(t *testing.T) {
 		if questions("./run.sh", s.work) != 1 {
 			t.Errorf("%s: the changed file runs without a question", box.Kind)
 		}
+		// In agent-lsp's own sandbox, a grant for an interpreter does not depend on its script.
+		after := 1
+		if box.Enforces() {
+			after = 0
+		}
+		for _, command := range []string{
+			"sh run.sh", "bash ./run.sh", "python3 run.sh", "awk -f run.sh", ". ./run.sh",
+			"cat run.sh | sh", "sh < run.sh",
+		} {
+			user.option = "allow_session"
+			for i, want := range []int{1, 0} {
+				if got := questions(command, s.work); got != want && !box.Enforces() {
+					t.Errorf("%s: %q, run %d: %d questions, want %d",
+						box.Kind, command, i, got, want)
+				}
+			}
+			s.write(s.work+"/run.sh", "rm -rf deep # "+command+"\n")
+			user.option = "reject_once"
+			if got := questions(command, s.work); got != after {
+				t.Errorf("%s: %q runs a changed script: %d questions, want %d",
+					box.Kind, command, got, after)
+			}
+		}
+		user.option = "allow_session"
+		questions("make", s.work)
+		s.write(s.work+"/Makefile", "all:\n\ttouch pwned\n")
+		if got := questions("make", s.work); got != 0 {
+			t.Errorf("%s: make, with another Makefile: %d questions", box.Kind, got)
+		}
 		s.close()
 	}
 }
