@@ -88,6 +88,11 @@ func (s secretFiles) Withhold(sessionID string, b message.Block, files []string)
 	}
 }
 
+// Forbidden implements agentapi.Secrets.
+func (s secretFiles) Forbidden(sessionID, path string) bool {
+	return s.d.policy.Withholds(sessionID, "read", "", path)
+}
+
 // attachments is the hook that asks the user before a secret file that is attached to a message is
 // sent to the model. It runs after all other hooks. If another hook withholds the message, none of
 // its attachments is sent.

@@ -137,7 +137,9 @@ func openFolders(init agentapi.Init, o coreOptions, warn *notices) *folders {
 
 // build creates the components in the order of their dependencies.
 func (d *daemon) build(init agentapi.Init, o coreOptions) error {
-	runner, err := shell.New(shell.Options{SpillDir: d.folders.file("spill")})
+	runner, err := shell.New(shell.Options{
+		SpillDir: d.folders.file("spill"), Redact: d.redact.Writer,
+	})
 	if err != nil {
 		return err
 	}

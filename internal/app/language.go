@@ -137,9 +137,14 @@ func (l *languageServers) beforeEdit(ctx context.Context, _ []string) any {
 // afterEdit returns the text that the model gets in addition to the result of an applied edit. The
 // text contains the errors that the edit caused, and the output of the check command from the
 // settings.
-func (l *languageServers) afterEdit(ctx context.Context, paths []string, seen any) (string, error) {
+func (l *languageServers) afterEdit(
+	ctx context.Context,
+	session string,
+	paths []string,
+	seen any,
+) (string, error) {
 	before, _ := seen.(langserver.Shown)
-	broken := l.hub.AfterEdit(ctx, paths, before)
+	broken := l.hub.AfterEdit(ctx, session, paths, before)
 	checked, err := l.processes.check(ctx, paths)
 	return strings.TrimSpace(broken + "\n" + checked), err
 }

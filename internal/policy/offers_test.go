@@ -43,7 +43,7 @@ func TestNamesOfToolsInRules(t *testing.T) {
 	for rule, want := range map[string][]*tool.ApprovalRequest{
 		"deny bash(make)": {&build}, "deny shell(make)": {&build}, "deny command(make)": {&build},
 		"deny edit(a)": {&edit}, "deny write(a)": {&edit}, "deny patch(a)": {&edit},
-		"deny read(a)": {&read}, "deny gr*(a)": {&read},
+		"deny read(a)": {&edit, &read}, "allow read(a)": nil, "deny gr*(a)": {&read},
 		"deny mcp(db/*)": {&query}, "deny mcp(db/query)": {&query}, "deny db__*(*)": {&query},
 		"deny network(example.org)": {&host}, "deny fetch(example.org)": {&host},
 		"deny web_*(*)": {&host}, "deny *(*)": all, "deny none(*)": nil,

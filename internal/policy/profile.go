@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
@@ -296,6 +297,9 @@ func (s Settings) judgePaths(all []Rule, req *tool.ApprovalRequest) verdict {
 		return verdict{action: Deny, reason: s.readOnlyReason("it edits files")}
 	}
 	rules, _ := about(all, kind, req.Tool.Name)
+	if kind == tool.SubjectEdit {
+		rules = append(rules, againstReading(all)...)
+	}
 	out := verdict{action: Allow}
 	for _, path := range req.Subject.Paths {
 		path = localPath(path)
@@ -325,6 +329,13 @@ func (s Settings) judgePaths(all []Rule, req *tool.ApprovalRequest) verdict {
 		}
 	}
 	return out
+}
+
+// againstReading returns the deny and ask rules about reading. They also apply to edits, because
+// the result of an edit, above all of one that fails, shows lines of the file.
+func againstReading(all []Rule) []Rule {
+	rules, _ := about(all, tool.SubjectRead, "read")
+	return slices.DeleteFunc(rules, func(r Rule) bool { return r.Action == Allow })
 }
 
 // strictest returns the matching rule with the strictest action.

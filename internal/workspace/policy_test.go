@@ -264,8 +264,10 @@ func TestFormatAndCheck(t *testing.T) {
 		o.Format = func(_ context.Context, _ string, text []byte) ([]byte, error) {
 			return []byte(strings.ReplaceAll(string(text), "TWO", "Two")), nil
 		}
-		o.Check = func(_ context.Context, paths []string, _ any) (string, error) {
-			return "vet: " + strings.Join(paths, " "), nil
+		o.Check = func(
+			_ context.Context, session string, paths []string, _ any,
+		) (string, error) {
+			return session + " vet: " + strings.Join(paths, " "), nil
 		}
 	})
 	p := b.propose(Auto, "a.txt", edited)
@@ -273,7 +275,7 @@ func TestFormatAndCheck(t *testing.T) {
 		strings.Replace(edited, "TWO", "Two", 1))
 	o, err := b.Await(context.Background(), p.ID)
 	must(t, err)
-	equal(t, "outcome", o.Text, "applied 3/3 hunks\na.txt was formatted before it was proposed.\nvet: "+b.path("a.txt"))
+	equal(t, "outcome", o.Text, "applied 3/3 hunks\na.txt was formatted before it was proposed.\ns vet: "+b.path("a.txt"))
 }
 
 func TestNewFileOpenUnsavedIsEditedInTheBuffer(t *testing.T) {

@@ -473,7 +473,7 @@ func (w *Workspace) runCheck(ctx context.Context, p *proposal, targets []*target
 	if len(paths) == 0 {
 		return
 	}
-	text, err := w.opt.Check(ctx, paths, seen)
+	text, err := w.opt.Check(ctx, p.reader, paths, seen)
 	if err != nil {
 		text = "the check could not run: " + err.Error()
 	}

@@ -88,8 +88,9 @@ type Options struct {
 	// OnDisk, if set, is called with files that something other than an edit changed. It must not
 	// block.
 	OnDisk func(paths []string)
-	// Check, if set, runs after files changed. Its text is added to the model's result.
-	Check func(ctx context.Context, paths []string, seen any) (string, error)
+	// Check, if set, runs after a session's edit changed files. Its text is added to the model's
+	// result.
+	Check func(ctx context.Context, session string, paths []string, seen any) (string, error)
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 }

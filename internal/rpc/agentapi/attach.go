@@ -248,6 +248,19 @@ func (a *API) noteUnsent(l *host.Session, blocks []message.Block) {
 	}
 }
 
+// forbidden reports whether a rule about reading applies to the file in the editor. Clients send
+// the selection and the diagnostics of each file.
+func (a *API) forbidden(l *host.Session, uri string) bool {
+	rules := a.Core().Secrets
+	if rules == nil {
+		return false
+	}
+	return slices.ContainsFunc(a.attachments().readings(l.Cwd, uri), func(path string) bool {
+		real, err := filepath.EvalSymlinks(path)
+		return rules.Forbidden(l.ID, path) || err == nil && rules.Forbidden(l.ID, real)
+	})
+}
+
 // contextBlocks describes what the user sees in the editor: the file, the selection and the
 // diagnostics.
 func (a *API) contextBlocks(
@@ -259,6 +272,10 @@ func (a *API) contextBlocks(
 		return nil
 	}
 	b := message.Block{Type: message.Resource, URI: c.URI, Range: rangeFrom(c.Selection)}
+	if a.forbidden(l, c.URI) {
+		b.Text = "(open in the editor; a rule does not allow the agent to read this file)"
+		return []message.Block{b}
+	}
 	if c.Selection != nil && c.Selection.Start != c.Selection.End {
 		b = a.attachOne(ctx, l, b, false)
 	} else {

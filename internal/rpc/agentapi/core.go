@@ -83,6 +83,9 @@ type Secrets interface {
 	// Withhold stores an attachment's text that the client sent, until the user has answered. files
 	// are the secret files to which the attachment's URI refers.
 	Withhold(sessionID string, b message.Block, files []string)
+	// Forbidden reports whether a rule of the session denies reading the file at an absolute path,
+	// or asks about it.
+	Forbidden(sessionID, path string) bool
 }
 
 // Memory stores entries across sessions. ErrNotFound reports an unknown key.

@@ -17,9 +17,11 @@ const maxNews = 20
 
 // AfterEdit describes the errors and warnings that an edit caused, in the edited files and in
 // others, or returns "" if there are none. It waits for the servers for at most the time that
-// Options.AfterEdit returns, and starts only those that the settings name. before is the result of
-// BeforeEdit.
-func (h *Hub) AfterEdit(ctx context.Context, paths []string, before Shown) string {
+// Options.AfterEdit returns, and starts only those that the settings name. session made the edit,
+// and before is the result of BeforeEdit.
+func (h *Hub) AfterEdit(
+	ctx context.Context, session string, paths []string, before Shown,
+) string {
 	if h.opt.AfterEdit == nil {
 		return ""
 	}
@@ -27,6 +29,7 @@ func (h *Hub) AfterEdit(ctx context.Context, paths []string, before Shown) strin
 	if !on {
 		return ""
 	}
+	ctx = context.WithValue(ctx, callKey{}, calling{session: session})
 	ctx, stop := context.WithTimeout(ctx, wait)
 	defer stop()
 	byServer := map[*server][]string{}
@@ -70,7 +73,7 @@ func (h *Hub) afterOwn(ctx context.Context, s *server, paths []string) string {
 	defer s.editing.Unlock()
 	s.mu.Lock()
 	if s.problems.reported == nil {
-		s.problems.reported = s.counts()
+		s.problems.reported = countAll(s.reports())
 	}
 	before := s.problems.reported
 	s.mu.Unlock()
@@ -87,12 +90,8 @@ func (h *Hub) afterOwn(ctx context.Context, s *server, paths []string) string {
 // newsOf describes the new diagnostics, and stores the current diagnostics for the next comparison.
 func (h *Hub) newsOf(ctx context.Context, s *server, before map[string]int, fresh bool) string {
 	s.mu.Lock()
-	all := map[string][]diagnostic{}
-	for path, p := range s.spokenOf() {
-		all[string(uri.File(path))] = p.items
-	}
-	now := s.counts()
-	s.problems.reported = now
+	all := s.reports()
+	s.problems.reported = countAll(all)
 	gone := s.err
 	s.mu.Unlock()
 	if gone != nil {
@@ -105,17 +104,13 @@ func (h *Hub) newsOf(ctx context.Context, s *server, before map[string]int, fres
 	return strings.TrimRight(text, "\n")
 }
 
-// counts counts each error and warning that the server reports. The caller holds mu.
-func (s *server) counts() map[string]int {
-	out := map[string]int{}
+// reports returns the diagnostics that the server reports, by URI. The caller holds mu.
+func (s *server) reports() map[string][]diagnostic {
+	all := map[string][]diagnostic{}
 	for path, p := range s.spokenOf() {
-		for _, d := range p.items {
-			if d.level() <= 2 {
-				out[d.key(path)]++
-			}
-		}
+		all[string(uri.File(path))] = p.items
 	}
-	return out
+	return all
 }
 
 // key identifies a diagnostic without its position, which edits shift.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"go.lsp.dev/uri"
-
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -199,10 +197,7 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	}
 	s.mu.Lock()
 	gone, busy, spoke := s.err, s.busy(), s.problems.seq > 0
-	all := map[string][]diagnostic{}
-	for path, p := range s.spokenOf() {
-		all[string(uri.File(path))] = p.items
-	}
+	all := s.reports()
 	s.mu.Unlock()
 	switch {
 	case gone != nil:

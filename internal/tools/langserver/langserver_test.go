@@ -47,9 +47,11 @@ func newHarness(t testing.TB, o Options, files ...string) *harness {
 	h.ws = workspace.New(workspace.Options{
 		Before: func(ctx context.Context, _ []string) any { return h.hub.BeforeEdit(ctx) },
 		OnDisk: func(paths []string) { h.hub.FilesChanged(paths) },
-		Check: func(ctx context.Context, paths []string, seen any) (string, error) {
+		Check: func(
+			ctx context.Context, session string, paths []string, seen any,
+		) (string, error) {
 			before, _ := seen.(Shown)
-			return h.hub.AfterEdit(ctx, paths, before), nil
+			return h.hub.AfterEdit(ctx, session, paths, before), nil
 		}})
 	t.Cleanup(h.ws.Close)
 	h.ws.SetRoots([]string{string(uri.File(root))})

@@ -63,9 +63,10 @@ func (r *render) source(uri string) *source {
 }
 
 func (r *render) isSecret(path string) bool {
-	o, call := &r.h.opt, callOf(r.ctx)
-	return path != "" && (o.Secret != nil && o.Secret(path) || call != nil && o.Withheld != nil &&
-		o.Withheld(call.SessionID, "lsp", NamedFile(r.ctx).Path, path))
+	o := &r.h.opt
+	c, known := r.ctx.Value(callKey{}).(calling)
+	return path != "" && (o.Secret != nil && o.Secret(path) || known && o.Withheld != nil &&
+		o.Withheld(c.session, "lsp", c.named.Path, path))
 }
 
 // quoted returns a text of a server about a file, unless the file is secret. Such a text often

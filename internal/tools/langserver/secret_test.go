@@ -51,6 +51,8 @@ func TestAnswersFollowRulesAboutReading(t *testing.T) {
 	check(t, h.lsp("documentSymbol", object{"path": "private.fk"}), "func key")
 	check(t, h.lsp("definition", object{"path": "b.fk", "line": 1, "column": 6}),
 		"private.fk:1:6", "!func key")
+	h.write("private.fk: call hunter2\n")
+	check(t, h.edit("b.fk", "call other\n"), "undefined: other", "private.fk", "!hunter2")
 }
 
 // The user is asked about the file that a query names when the query starts. A link that appears

@@ -101,7 +101,8 @@ func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, e
 	}
 	p := &tool.Prepared{Label: a.label()}
 	p.Run = func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
-		return t.run(context.WithValue(ctx, callKey{}, calling{call, a.named}), call, a)
+		ctx = context.WithValue(ctx, callKey{}, calling{call, call.SessionID, a.named})
+		return t.run(ctx, call, a)
 	}
 	switch {
 	case t.spec.Effect != tool.ReadOnly:
@@ -115,10 +116,11 @@ func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, e
 	return p, nil
 }
 
-// calling is the call that a context belongs to, and the file that the call names.
+// calling is the call that a context belongs to, its session, and the file that the call names.
 type calling struct {
-	call  *tool.Call
-	named workspace.Ref
+	call    *tool.Call // nil after an edit
+	session string
+	named   workspace.Ref
 }
 
 // callKey is the context key for calling.

@@ -22,15 +22,20 @@ type capture struct {
 	total        int64
 	spillDir     string
 	spillMax     int64
-	spill        *os.File
+	redact       func(file io.WriteCloser) io.WriteCloser
+	spill        io.WriteCloser
 	spilled      int64
 	spillPath    string
 	spillStopped bool
 }
 
-func newCapture(c *Command, dir string) *capture {
+func newCapture(
+	c *Command,
+	dir string,
+	redact func(io.WriteCloser) io.WriteCloser,
+) *capture {
 	k := &capture{headCap: c.HeadBytes, tailCap: c.TailBytes, spillDir: c.SpillDir,
-		spillMax: c.SpillBytes}
+		spillMax: c.SpillBytes, redact: redact}
 	if k.headCap <= 0 {
 		k.headCap = defaultHead
 	}
@@ -93,6 +98,9 @@ func (k *capture) toSpill(p []byte) {
 			return
 		}
 		k.spill, k.spillPath = f, f.Name()
+		if k.redact != nil {
+			k.spill = k.redact(f)
+		}
 		k.put(k.head)
 		k.put(k.orderedTail())
 	}
@@ -120,8 +128,12 @@ func (k *capture) result(r *Result) {
 	r.Total = k.total
 	r.Truncated = k.total > int64(k.headCap+k.tailCap)
 	if k.spill != nil {
-		k.spill.Close()
 		r.SpillPath, r.Spilled = k.spillPath, k.spilled
+		if err := k.spill.Close(); err != nil { // not all of the text that was held back is there
+			if info, err := os.Stat(k.spillPath); err == nil {
+				r.Spilled = min(k.spilled, info.Size())
+			}
+		}
 	}
 	if r.Truncated {
 		r.Head, r.Tail = k.head, k.orderedTail()

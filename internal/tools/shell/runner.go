@@ -16,12 +16,16 @@ import (
 type Options struct {
 	SpillDir string // folder for long outputs; empty: the system's temporary folder
 	Helper   string // the binary to re-execute; empty: this one
+	// Redact returns a writer that removes secrets from a long output and writes the rest to its
+	// file. Closing the writer closes the file. If Redact is nil, nothing is removed.
+	Redact func(file io.WriteCloser) io.WriteCloser
 }
 
 // Runner starts processes and ends them. It is safe for concurrent use.
 type Runner struct {
 	helper   string
 	spillDir string
+	redact   func(file io.WriteCloser) io.WriteCloser
 	linger   time.Duration // see linger
 	idleTime time.Duration // see idleTime
 	maxIdle  int           // see maxIdle
@@ -50,8 +54,8 @@ func New(o Options) (*Runner, error) {
 		o.SpillDir = os.TempDir()
 	}
 	_ = adopt() // Lacks reports it
-	return &Runner{helper: o.Helper, spillDir: o.SpillDir, linger: linger, idleTime: idleTime,
-		maxIdle: maxIdle, helpers: map[*helper]struct{}{}}, nil
+	return &Runner{helper: o.Helper, spillDir: o.SpillDir, redact: o.Redact, linger: linger,
+		idleTime: idleTime, maxIdle: maxIdle, helpers: map[*helper]struct{}{}}, nil
 }
 
 // Lacks describes which features for ending every process of a command are missing on this system,
@@ -77,7 +81,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	defer outR.Close()
 	r.feed(feed, c.Stdin)
-	capt := newCapture(&c, r.spillDir)
+	capt := newCapture(&c, r.spillDir, r.redact)
 	read := make(chan struct{})
 	r.wg.Add(1)
 	go func() {
