@@ -26,6 +26,9 @@ func NewRedactor(env []string) *Redactor { return policy.NewRedactor(secretsIn(e
 // Secret reports whether a file with this path usually contains secrets.
 func Secret(path string) bool { return policy.Secret(path) }
 
+// Refused reports whether the result of a call says that the call was refused.
+func Refused(result string) bool { return policy.Refused(result) }
+
 // Lookup returns the value of a variable in an environment, or the last value if it is set twice.
 func Lookup(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {

@@ -70,13 +70,7 @@ func (r *recorder) gather(loaded *session.Loaded, state string) error {
 		if _, changed := first[path]; changed {
 			continue
 		}
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() ||
-			info.Size() > maxRecordedFile {
-			continue
-		}
-		if text, err := os.ReadFile(path); err == nil {
-			r.add(path, text)
-		}
+		r.addFromDisk(path)
 	}
 	r.out.Config = replayConfig(loaded.Config)
 	r.out.Notes = append(r.out.Notes,
@@ -84,12 +78,38 @@ func (r *recorder) gather(loaded *session.Loaded, state string) error {
 	return nil
 }
 
-// add adds a file unless a script cannot or should not contain it.
-func (r *recorder) add(path string, text []byte) {
-	rel, err := filepath.Rel(r.root, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+// addFromDisk adds a file with its current content. It adds no file outside the folder and no
+// secret file, even if a link leads there.
+func (r *recorder) addFromDisk(path string) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxRecordedFile {
 		return
 	}
+	root, err := filepath.EvalSymlinks(r.root)
+	if err != nil {
+		return
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || app.Secret(real) || !within(root, real) {
+		return
+	}
+	if text, err := os.ReadFile(real); err == nil {
+		r.add(path, text)
+	}
+}
+
+// within reports whether a path is inside a folder. Both have no links.
+func within(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// add adds a file unless a script cannot or should not contain it.
+func (r *recorder) add(path string, text []byte) {
+	if !within(r.root, path) {
+		return
+	}
+	rel, _ := filepath.Rel(r.root, path) // within has checked it
 	name := filepath.ToSlash(rel)
 	switch {
 	case app.Secret(path):
@@ -108,11 +128,17 @@ func (r *recorder) leaveOut(name, why string) {
 	r.out.Notes = append(r.out.Notes, fmt.Sprintf("Skipped %s: %s.", name, why))
 }
 
-// touched returns the paths in the session's calls.
+// touched returns the paths in the session's calls, except for those that were refused.
 func touched(loaded *session.Loaded, root string) (paths []string) {
-	seen := map[string]bool{}
+	seen, refused := map[string]bool{}, map[string]bool{}
+	for _, m := range loaded.Messages {
+		refused[m.CallID] = m.IsError && app.Refused(m.TextContent())
+	}
 	for _, m := range loaded.Messages {
 		for _, call := range m.ToolCalls() {
+			if refused[call.ID] {
+				continue
+			}
 			for _, name := range named(call.Args) {
 				if name != "" && !filepath.IsAbs(name) {
 					name = filepath.Join(root, name)

@@ -167,7 +167,7 @@ func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option,
 		}
 	}
 	if !allow {
-		return tool.Decision{Reason: refusal("the user refused this", r.Feedback)}
+		return tool.Decision{Reason: refusal(userRefused, r.Feedback)}
 	}
 	// The policy may have become stricter in the meantime. An answer does not overrule a deny.
 	if now := e.check(req); now.action == Deny {
@@ -176,13 +176,26 @@ func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option,
 	return tool.Decision{Allow: true, Unboxed: chosen.Outside(), Secrets: v.secrets}
 }
 
+// The beginnings of the reasons that the model receives for a refused request.
+const (
+	notAllowed  = "not allowed: "
+	userRefused = "the user refused this"
+	noAnswer    = "the user did not allow this"
+)
+
+// Refused reports whether the result of a call says that the call was refused.
+func Refused(result string) bool {
+	return strings.HasPrefix(result, notAllowed) || strings.HasPrefix(result, userRefused) ||
+		strings.HasPrefix(result, noAnswer)
+}
+
 // unanswered returns the reason that the model receives if the user did not answer. why is the
 // client's explanation.
 func unanswered(why string) string {
 	if why = strings.TrimSpace(why); why != "" {
-		return "the user did not allow this: " + why
+		return noAnswer + ": " + why
 	}
-	return "the user did not allow this"
+	return noAnswer
 }
 
 func refusal(what, feedback string) string {

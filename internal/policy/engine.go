@@ -277,7 +277,7 @@ func (e *Engine) settle(v verdict) tool.Decision {
 	if d.Allow {
 		d.Secrets = v.secrets
 	} else {
-		d.Reason = "not allowed: " + v.reason
+		d.Reason = notAllowed + v.reason
 		return d
 	}
 	e.mu.Lock()

@@ -142,9 +142,9 @@ func chosen(opts []Option, r Reply) tool.Decision {
 		}
 		d := tool.Decision{Allow: o.Kind == AllowOnce || o.Kind == AllowAlways, GrantKey: o.ID}
 		if !d.Allow {
-			d.Reason = refusal("the user refused this", r.Feedback)
+			d.Reason = refusal(userRefused, r.Feedback)
 		}
 		return d
 	}
-	return tool.Decision{Reason: refusal("the user did not allow this", r.Feedback)}
+	return tool.Decision{Reason: refusal(noAnswer, r.Feedback)}
 }
