@@ -229,7 +229,7 @@ func (d *daemon) openPolicy() {
 	var err error
 	d.policy, err = policy.NewEngine(policy.Options{
 		Asker: hookedAsker{d.sessions, d.questions},
-		Store: policy.NewFileStore(d.folders.file("grants.json")),
+		Store: policy.NewFileStore(d.folders.file("grants.json")), Redactor: d.redact,
 	})
 	if err != nil {
 		d.notices.send("warning", err.Error())

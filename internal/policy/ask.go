@@ -219,17 +219,22 @@ func (e *Engine) options(req *tool.ApprovalRequest, v verdict) []Option {
 	if pattern := showPatterns(ruleTool(req), patterns); pattern != "" && !e.ruled(req) {
 		opts = append(opts, Option{ID: "allow_session", Name: "Allow for this session",
 			Kind: AllowSession, Pattern: pattern})
-		if !whole {
+		if !whole && e.storable(pattern) {
 			opts = append(opts, Option{ID: "allow_always", Name: "Always allow in this workspace",
 				Kind: AllowAlways, Pattern: pattern})
 		}
 	}
 	opts = append(opts, Option{ID: "reject_once", Name: "Reject", Kind: RejectOnce})
-	if exact := exactPattern(req); exact != "" {
+	if exact := exactPattern(req); exact != "" && e.storable(exact) {
 		opts = append(opts, Option{ID: "reject_always", Name: "Always reject in this workspace",
 			Kind: RejectAlways, Pattern: showPatterns(ruleTool(req), []string{exact})})
 	}
 	return opts
+}
+
+// storable reports whether a pattern may be stored, because it contains no secret.
+func (e *Engine) storable(pattern string) bool {
+	return e.opts.Redactor == nil || e.opts.Redactor.Text(pattern) == pattern
 }
 
 // ruled reports whether an ask rule matches a request. Grants do not override ask rules, so the

@@ -2,10 +2,13 @@ package policy
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
 // TestAQuestionShowsTheWholeCall checks that the title of a question about an MCP tool contains all
@@ -51,5 +54,41 @@ func TestAQuestionShowsTheWholeCommand(t *testing.T) {
 	if len(asked) != 1 || asked[0].Title != want ||
 		asked[0].Subject.Command != command.Subject.Command {
 		t.Errorf("got %+v, want the title %q", asked, want)
+	}
+}
+
+// A grant that is stored contains no secret. For this session, the command can still be allowed.
+func TestAGrantHoldsNoSecret(t *testing.T) {
+	token := "ghp_" + strings.Repeat("a", 36)
+	for script, stored := range map[string]bool{
+		"curl -H 'Authorization: Bearer " + token + "' http://x.example": false,
+		"curl http://x.example": true,
+	} {
+		var asked []Question
+		p := &scriptedUser{answer: func(_ context.Context, qs []Question) []Reply {
+			asked = append(asked, qs...)
+			return []Reply{{OptionID: "reject_always"}}
+		}}
+		store := NewFileStore(filepath.Join(t.TempDir(), "grants.json"))
+		e, err := NewEngine(Options{
+			Asker: p, Store: store, Redactor: NewRedactor(),
+			Sandbox: func() sandbox.Support { return boxed },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Configure("s", Settings{Roots: []string{t.TempDir()}})
+		if d, err := e.Approve(t.Context(), command("s", script)); err != nil || d.Allow {
+			t.Errorf("%s: %+v, %v", script, d, err)
+		}
+		var kinds []OptionKind
+		for _, o := range asked[0].Options {
+			kinds = append(kinds, o.Kind)
+		}
+		grants, err := store.Load()
+		if err != nil || slices.Contains(kinds, AllowAlways) != stored ||
+			!slices.Contains(kinds, AllowSession) || (len(grants) == 1) != stored {
+			t.Errorf("%s: options %v, grants %+v, %v", script, kinds, grants, err)
+		}
 	}
 }

@@ -19,6 +19,9 @@ import (
 type Options struct {
 	Asker Asker // nil: actions that require approval are refused
 	Store Store // nil: grants with the scope "always" are not stored
+	// Redactor recognizes secrets. A pattern that contains one is never stored. If Redactor is nil,
+	// every pattern may be stored.
+	Redactor *Redactor
 	// Sandbox returns the sandbox support of the system. If it is nil, NewEngine uses
 	// sandbox.Detect, which runs on first use.
 	Sandbox func() sandbox.Support
