@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,34 +16,59 @@ import (
 
 // desk reads the user's answers from a terminal. A question ends with a line, at the end of the
 // input, or when its context is canceled by an interrupt or because the daemon withdraws the
-// question.
-type desk struct{ lines <-chan string }
-
-// newDesk starts to read lines. Reading continues until the input or the process ends, because a
-// read from a terminal cannot be canceled.
-func newDesk(r io.Reader) *desk {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		in := bufio.NewReader(r)
-		for {
-			line, err := in.ReadString('\n')
-			if line != "" || err == nil {
-				lines <- strings.TrimSpace(line)
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return &desk{lines}
+// question. A desk is used by one goroutine at a time.
+type desk struct {
+	in      *bufio.Reader
+	flush   func() // discards what the user has typed; nil if the input is not a terminal
+	lines   chan typed
+	reading bool // a read has not been received from lines yet
 }
 
-// read returns the next line. ok is false if the input or ctx ends first.
-func (d *desk) read(ctx context.Context) (line string, ok bool) {
+// typed is the result of one read. ok is false at the end of the input.
+type typed struct {
+	line string
+	ok   bool
+}
+
+func newDesk(r io.Reader) *desk {
+	d := &desk{in: bufio.NewReader(r), lines: make(chan typed, 1)}
+	if f, ok := r.(*os.File); ok && isTerminal(f) {
+		d.flush = func() { flushInput(f) }
+	}
+	return d
+}
+
+// discard discards what the user typed before a question, so that it does not answer the question
+// by accident.
+func (d *desk) discard() {
+	if d.flush == nil {
+		return
+	}
+	d.flush()
 	select {
-	case line, ok = <-d.lines:
-		return line, ok
+	case <-d.lines: // a line that was typed after an earlier question was canceled
+		d.reading = false
+	default:
+	}
+	if !d.reading {
+		_, _ = d.in.Discard(d.in.Buffered())
+	}
+}
+
+// read returns the next line. ok is false if the input or ctx ends first. A read from a terminal
+// cannot be canceled, so after ctx ends, the read continues for the next question.
+func (d *desk) read(ctx context.Context) (line string, ok bool) {
+	if !d.reading {
+		d.reading = true
+		go func() {
+			line, err := d.in.ReadString('\n')
+			d.lines <- typed{strings.TrimSpace(line), line != "" || err == nil}
+		}()
+	}
+	select {
+	case t := <-d.lines:
+		d.reading = false
+		return t.line, t.ok
 	case <-ctx.Done():
 		return "", false
 	}
@@ -53,6 +79,9 @@ func (d *desk) read(ctx context.Context) (line string, ok bool) {
 func (d *demo) ask(ctx context.Context, question, byItself string) (answer string, answered bool) {
 	if ctx.Err() != nil {
 		return "", false
+	}
+	if d.desk != nil {
+		d.desk.discard()
 	}
 	d.view.question(question)
 	if d.desk == nil {

@@ -310,23 +310,28 @@ func foundServerOnTheCommandLine(t *testing.T) {
 	}
 	has(t, "stderr", errs, "llama-server at "+foundURL+" was found", foundSetting,
 		"or OPENAI_BASE_URL", "from an editor or a terminal")
-	for _, answer := range []string{"n\n", "a\n"} {
+	for _, answer := range []string{"n", "a"} {
 		want := exitFailed
-		if answer == "a\n" {
+		if answer == "a" {
 			want = exitOK
 		}
-		user, program, shown := terminal(t)
-		if _, err := io.WriteString(user, answer+"\x04"); err != nil { // \x04 is the end of input
-			t.Fatal(err)
-		}
+		screen := terminal(t)
+		var stdout bytes.Buffer
 		cmd := exec.Command(os.Args[0], "run", "hello")
 		cmd.Env = append(env, envRunMain+"=1")
-		cmd.Stdin, cmd.Stderr = program, program
-		out, _ := cmd.Output()
-		text := shown()
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = screen.program, &stdout, screen.program
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		screen.answer(t, "allow? ", answer)
+		if answer == "n" {
+			screen.answer(t, "reason for the model", "")
+		}
+		_ = cmd.Wait() // the exit code is checked below
+		text, out := screen.shown(), stdout.String()
 		has(t, "the terminal", text, foundTitle, server.exe, "allow? [a]lways [n]o")
 		if got := cmd.ProcessState.ExitCode(); got != want ||
-			(string(out) == "answered\n") != (want == exitOK) {
+			(out == "answered\n") != (want == exitOK) {
 			t.Errorf("%q: exit code %d, stdout %q\n%s", answer, got, out, text)
 		}
 	}

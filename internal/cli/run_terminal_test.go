@@ -9,31 +9,83 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 )
 
-// terminal opens a pseudo terminal. The returned function closes the program's end and returns
-// everything that the terminal displayed.
-func terminal(t *testing.T) (user, program *os.File, shown func() string) {
+// tty is a pseudo terminal with a record of everything that it displayed.
+type tty struct {
+	user, program *os.File
+	mu            sync.Mutex
+	text          bytes.Buffer
+	more          chan struct{} // receives a value after text has grown
+	closed        chan struct{}
+}
+
+func terminal(t *testing.T) *tty {
 	t.Helper()
 	user, program, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { user.Close() })
-	var text bytes.Buffer
-	read := make(chan struct{})
+	y := &tty{user: user, program: program, more: make(chan struct{}, 1),
+		closed: make(chan struct{})}
 	go func() {
-		defer close(read)
-		_, _ = io.Copy(&text, user) // io.Copy returns when the program's end is closed
+		defer close(y.closed)
+		_, _ = io.Copy(y, user) // io.Copy returns when the program's end is closed
 	}()
-	return user, program, func() string {
-		program.Close()
-		<-read
-		return strings.ReplaceAll(text.String(), "\r\n", "\n")
+	return y
+}
+
+// Write records displayed text.
+func (y *tty) Write(b []byte) (int, error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	select {
+	case y.more <- struct{}{}:
+	default:
 	}
+	return y.text.Write(b)
+}
+
+// displayed returns the text that was displayed so far.
+func (y *tty) displayed() string {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return strings.ReplaceAll(y.text.String(), "\r\n", "\n")
+}
+
+// answer types a line after the terminal has displayed the question.
+func (y *tty) answer(t *testing.T, question, line string) {
+	t.Helper()
+	for !strings.Contains(y.displayed(), question) {
+		select {
+		case <-y.more:
+		case <-y.closed:
+			t.Fatalf("the terminal never displayed %q:\n%s", question, y.displayed())
+		case <-time.After(time.Minute):
+			t.Fatalf("the terminal did not display %q:\n%s", question, y.displayed())
+		}
+	}
+	y.typeText(t, line+"\n")
+}
+
+func (y *tty) typeText(t *testing.T, text string) {
+	t.Helper()
+	if _, err := io.WriteString(y.user, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shown closes the program's end and returns everything that the terminal displayed.
+func (y *tty) shown() string {
+	y.program.Close()
+	<-y.closed
+	return y.displayed()
 }
 
 // runOnTerminal is like headlessRun, but stderr is a terminal.
@@ -46,13 +98,14 @@ func runOnTerminal(
 	put(t, filepath.Join(dir, "a.txt"), "one\n")
 	put(t, filepath.Join(dir, "model.jsonl"), script)
 	put(t, filepath.Join(dir, ".agent-lsp.json"), `{"modle":"x"}`) // causes a log message
-	_, program, shown := terminal(t)
+	screen := terminal(t)
 	env = append(env, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"), "XDG_STATE_HOME="+t.TempDir(),
 		"XDG_CONFIG_HOME="+dir, "AGENT_LSP_SCRIPT="+filepath.Join(dir, "model.jsonl"))
 	var out bytes.Buffer
 	args = append(append([]string{"run"}, args...), "do it")
-	code := run(t.Context(), args, env, strings.NewReader(""), &out, program)
-	stderr = shown()
+	code := run(t.Context(), args, env, strings.NewReader(""), &out,
+		screen.program)
+	stderr = screen.shown()
 	if code != exitOK {
 		t.Errorf("exit code %d\n%s%s", code, &out, stderr)
 	}
@@ -96,37 +149,70 @@ func TestRunQuietAndVerbose(t *testing.T) {
 	}
 }
 
-// TestRunDecidesOnATerminal checks that a user can decide about an edit at the terminal, and that
-// the progress output shows the result of the edit. The program runs in a separate process, because
-// a read from a terminal ends only with its process.
-func TestRunDecidesOnATerminal(t *testing.T) {
-	t.Parallel()
+// startOnTerminal starts agent-lsp run in a separate process, because a read from a terminal ends
+// only with its process. The returned function waits for the end and returns stdout.
+func startOnTerminal(t *testing.T, screen *tty, script string) (wait func() string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for answer, want := range map[string]string{
-		"y\n":               "✓ Edit a.txt → 1 change applied\n",
-		"n\nkeep the one\n": "✗ Edit a.txt → 1 change rejected: keep the one\n",
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a.txt"), "one\n")
+	put(t, filepath.Join(dir, "model.jsonl"), script)
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), exe, "run", "--edit-policy", "ask", "do it")
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, screen.program, &out, screen.program
+	cmd.Env = []string{
+		"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "NO_COLOR=1",
+		"AGENT_LSP_SCRIPT=" + filepath.Join(dir, "model.jsonl"), envRunMain + "=1",
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() string {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v", err)
+		}
+		return out.String()
+	}
+}
+
+// TestRunDecidesOnATerminal checks that a user can decide about an edit at the terminal, and that
+// the progress output shows the result of the edit.
+func TestRunDecidesOnATerminal(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ answer, comment, want string }{
+		{"y", "", "✓ Edit a.txt → 1 change applied\n"},
+		{"n", "keep the one", "✗ Edit a.txt → 1 change rejected: keep the one\n"},
 	} {
-		dir := t.TempDir()
-		put(t, filepath.Join(dir, "a.txt"), "one\n")
-		put(t, filepath.Join(dir, "model.jsonl"), edits+done)
-		user, program, shown := terminal(t)
-		if _, err := io.WriteString(user, answer); err != nil {
-			t.Fatal(err)
+		screen := terminal(t)
+		wait := startOnTerminal(t, screen, edits+done)
+		screen.answer(t, "accept? ", c.answer)
+		if c.comment != "" {
+			screen.answer(t, "reason for the model", c.comment)
 		}
-		cmd := exec.Command(exe, "run", "--edit-policy", "ask", "do it")
-		cmd.Dir, cmd.Stdin, cmd.Stderr = dir, program, program
-		cmd.Env = []string{
-			"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "NO_COLOR=1",
-			"AGENT_LSP_SCRIPT=" + filepath.Join(dir, "model.jsonl"), envRunMain + "=1",
+		out := wait()
+		if text := screen.shown(); out != "done\n" || !strings.Contains(text, c.want) ||
+			strings.Contains(text, "hunks") {
+			t.Errorf("%q: stdout %q, the terminal:\n%s", c.answer, out, text)
 		}
-		out, err := cmd.Output()
-		if text := shown(); err != nil || string(out) != "done\n" ||
-			!strings.Contains(text, want) || strings.Contains(text, "hunks") {
-			t.Errorf("%q: %v, stdout %q, the terminal:\n%s", answer, err, out, text)
-		}
+	}
+}
+
+// TestTypedAheadAnswersNothing checks that lines, and the beginning of a line, that the user typed
+// before a question do not answer it.
+func TestTypedAheadAnswersNothing(t *testing.T) {
+	t.Parallel()
+	screen := terminal(t)
+	screen.typeText(t, "y\nyes\n\ny")
+	wait := startOnTerminal(t, screen, edits+done)
+	screen.answer(t, "accept? ", "no")
+	screen.answer(t, "reason for the model", "typed ahead")
+	wait()
+	if text := screen.shown(); strings.Count(text, "accept? ") != 1 ||
+		!strings.Contains(text, "✗ Edit a.txt → 1 change rejected: typed ahead\n") {
+		t.Errorf("the terminal:\n%s", text)
 	}
 }
 
