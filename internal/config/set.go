@@ -130,9 +130,9 @@ func (l *layer) unwrap(tree map[string]any) map[string]any {
 	return out
 }
 
-// believe drops the mark of later settings unless the client has also marked its first ones. Some
-// editors, such as Emacs with .dir-locals.el, read later settings from files of the workspace, so
-// such a file could otherwise contain the mark.
+// believe ignores the mark of later settings unless the client has also marked its first ones. Some
+// editors, such as Emacs with .dir-locals.el, read later settings from files of the workspace.
+// Without this check, such a file could pass its settings off as the user's own.
 func (l *layer) believe(layers []layer) {
 	first := slices.IndexFunc(layers, func(o layer) bool { return o.kind == Initialization })
 	if l.kind != ClientConfig || first >= 0 && layers[first].marked {

@@ -150,7 +150,7 @@ func manyWords(p *syntax.ParamExp) bool {
 // param walks ${…}. Some forms assign, evaluate or run the content of the variable.
 func (w *walker) param(p *syntax.ParamExp) {
 	if p.Excl || p.Names != 0 || p.NestedParam != nil || p.Flags != nil || len(p.Modifiers) > 0 {
-		w.opaque("it expands a variable that another one names, which can run commands")
+		w.opaque("it uses an indirect variable expansion such as ${!name}, which can run commands")
 	}
 	if p.Index != nil && !isAllIndex(p.Index) {
 		w.arithm(p.Index)

@@ -39,8 +39,8 @@ func (t *thought) sum() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// keepThought converts a thinking block to a block for the history. A block without a signature
-// cannot be sent back.
+// keepThought converts a thinking block to a block for the history. A block with
+// neither a signature nor redacted data cannot be sent back.
 func keepThought(t thought) message.Block {
 	b := message.Block{Type: message.Reasoning}
 	if t.Thinking != nil {

@@ -9,7 +9,7 @@
 // Package content converts prompts, tool calls and proposals. This package manages the connection,
 // the sessions and the order of messages.
 //
-// The messages are the types of the ACP's Go library. The library's connection is not used, because
+// The messages are the types of ACP's Go library. The library's connection is not used, because
 // it ends at a line over 10 MiB, does not answer malformed lines, and runs requests out of order.
 // Start reading at Serve.
 //

@@ -115,7 +115,7 @@ func kindOfSubject(kind string) acp.ToolKind {
 	return acp.ToolKindOther
 }
 
-// optionKind maps an option's kind to the ACP's kinds. The option's name shows how long the choice
+// optionKind maps an option's kind to ACP's kinds. The option's name shows how long the choice
 // is valid.
 func optionKind(kind string) acp.PermissionOptionKind {
 	switch kind {

@@ -208,7 +208,7 @@ func (s *session) withdraw(ctx context.Context, accepted wire.PromptResult) {
 	s.abort(ctx, "")
 }
 
-// concluded answers a prompt whose turn has ended without being canceled.
+// concluded answers a prompt that was not canceled before its turn ended, in any way.
 func (s *session) concluded(turn *prompting, ended *wire.Turn) (any, error) {
 	if ended.Status == "failed" && ended.Error != nil {
 		code := codeInternal

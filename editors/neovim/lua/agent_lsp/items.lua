@@ -48,8 +48,8 @@ local function is_later(item, other)
   return moment(item.data.createdAt) > moment(other.data.createdAt)
 end
 
---- Moves a call before the calls that began after it. A loaded session lists parallel calls in the
---- order in which they ended.
+--- Returns the index after which to insert a call, so that it precedes the calls that began later.
+--- A loaded session lists parallel calls in the order in which they ended.
 local function before_later_calls(item, at)
   for i = at, 1, -1 do
     local other = M.list[i]

@@ -42,7 +42,10 @@ export interface PanelState {
   status: string;
   daemon: string;
   problem?: Problem;
-  /** The state of the setup. It is absent if a prompt can be sent. */
+  /**
+   * The state of the setup. It is absent if a provider is configured, during the demo, and before
+   * the first check.
+   */
   setup?: SetupState;
   /** Whether the demo is running. */
   isDemo: boolean;

@@ -162,7 +162,7 @@ func TestStoredSecretsAreReadable(t *testing.T) {
 		b.git("init", "-q")
 		b.git("add", ".")
 		b.git("update-index", "--index-version", version)
-		b.write("z", "now") // later than the timestamp of the first index
+		b.write("z", "now") // so that the next add writes an index that is newer than the key files
 		b.git("add", ".")
 		b.write("a/changed.pem", "new")
 		b.write("a/mine.pem", "mine")

@@ -313,7 +313,7 @@ func (v *view) home() error {
 		return nil
 	}
 	if err := os.MkdirAll(home, 0o755); err != nil && !errors.Is(err, unix.EROFS) {
-		return fmt.Errorf("creating an empty home: %w", err)
+		return fmt.Errorf("creating an empty home folder: %w", err)
 	}
 	if v.homeFD >= 0 {
 		if err := (tree{path: home, fd: v.homeFD}).place(); err != nil {
@@ -329,10 +329,10 @@ func (v *view) home() error {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil && !errors.Is(err, unix.EROFS) {
-		return fmt.Errorf("creating the link to the home: %w", err)
+		return fmt.Errorf("creating the link to the home folder: %w", err)
 	}
 	if err := os.Symlink(home, name); err != nil && !errors.Is(err, unix.EROFS) {
-		return fmt.Errorf("creating the link to the home: %w", err)
+		return fmt.Errorf("creating the link to the home folder: %w", err)
 	}
 	return nil
 }

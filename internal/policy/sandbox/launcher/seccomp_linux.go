@@ -157,7 +157,7 @@ func program(brokered bool) filter {
 // brokered passes to the broker the system calls that the broker handles.
 func (f *filter) brokered() {
 	f.ifAny(unix.SYS_OPENAT, 2, writes, notify)
-	// Its flags are in memory, which a filter cannot read. Programs fall back to openat.
+	// openat2 passes its flags in memory, which a filter cannot read. Programs fall back to openat.
 	f.call(unix.SYS_OPENAT2, fail(unix.ENOSYS))
 	f.ifAny(unix.SYS_FACCESSAT, 2, unix.W_OK, notify)
 	f.ifAny(unix.SYS_FACCESSAT2, 2, unix.W_OK, notify)

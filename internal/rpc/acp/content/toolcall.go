@@ -26,7 +26,7 @@ type Shown struct {
 	Partial bool                   // whether some changes in Content were not applied
 }
 
-// kinds maps agent-lsp's tools to the ACP's kinds.
+// kinds maps agent-lsp's tools to ACP tool kinds.
 var kinds = map[string]acp.ToolKind{
 	"read": acp.ToolKindRead, "ls": acp.ToolKindRead, "job": acp.ToolKindRead,
 	"glob": acp.ToolKindSearch, "grep": acp.ToolKindSearch, "tool_search": acp.ToolKindSearch,
