@@ -324,9 +324,6 @@ func foundServerOnTheCommandLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		screen.answer(t, "allow? ", answer)
-		if answer == "n" {
-			screen.answer(t, "reason for the model", "")
-		}
 		_ = cmd.Wait() // the exit code is checked below
 		text, out := screen.shown(), stdout.String()
 		has(t, "the terminal", text, foundTitle, server.exe, "allow? [a]lways [n]o")

@@ -115,8 +115,8 @@ func (w *Workspace) shownElsewhere(c *change) bool {
 	return false
 }
 
-// beingConfirmed is the reason why a file is not changed while the editor shows another change to it
-// for confirmation.
+// beingConfirmed is the reason why a file is not changed while the editor shows another change to
+// it for confirmation.
 const beingConfirmed = "the editor is showing another change to it for confirmation; try again after the user has decided"
 
 func (w *Workspace) undecided(p *proposal) bool {

@@ -147,8 +147,8 @@ func RemoveState(path string) error {
 	return nil
 }
 
-// Size returns the number of bytes that the content with the given hash uses on disk. known is false
-// if the content is not stored.
+// Size returns the number of bytes that the content with the given hash uses on disk. known is
+// false if the content is not stored.
 func (s *Blobs) Size(sha string) (bytes int64, known bool) {
 	st, err := os.Stat(s.path(sha))
 	if err != nil {

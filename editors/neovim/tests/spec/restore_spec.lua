@@ -46,6 +46,15 @@ H.case('the last turn can be undone and redone, also in a buffer', function()
   )
 end)
 
+--- Waits for a message. The daemon answers a restore only after it has changed the files.
+local function told(text)
+  H.wait(text, function()
+    return vim.iter(H.notices):any(function(notice)
+      return notice.text:find(text, 1, true)
+    end)
+  end)
+end
+
 H.case('a checkpoint is chosen and restored', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
@@ -74,9 +83,8 @@ H.case('a checkpoint is chosen and restored', function()
   H.matches(shown, '\n%-one\n%+two')
   H.equal(H.read(H.dir .. '/a.txt'), 'three\n', 'the preview restores nothing')
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<CR>', true, false, true), 'xt', false)
-  H.wait('the restore', function()
-    return H.read(H.dir .. '/a.txt') == 'one\n'
-  end)
+  told('1 file restored')
+  H.equal(H.read(H.dir .. '/a.txt'), 'one\n')
   H.matches(H.asked[1].items[1], '^today %d+:%d+ +a.txt  %+1 %-1  before: second$')
   H.matches(H.asked[1].items[2], 'before: first, with .*…$')
   vim.cmd('AgentCheckpoints')
@@ -85,9 +93,8 @@ H.case('a checkpoint is chosen and restored', function()
   end)
   H.matches(H.asked[2].items[1], 'before: an undo$')
   vim.cmd('AgentUndo')
-  H.wait('the undo', function()
-    return H.read(H.dir .. '/a.txt') == 'three\n'
-  end)
+  told('1 file brought back')
+  H.equal(H.read(H.dir .. '/a.txt'), 'three\n')
   vim.cmd('AgentCheckpoints')
   H.wait('the choice', function()
     return H.asked[3]
