@@ -135,8 +135,8 @@ type chaosEvent struct {
 	TurnID   string
 	Proposal chaosProposal
 	Item     struct {
-		Type, Name, Status string
-		IsError            bool
+		Type, Name, Status, Result string
+		IsError                    bool
 		Args               struct {
 			Edits []struct {
 				New string `json:"new_string"`
@@ -174,13 +174,21 @@ func (w *world) take() {
 			w.open[e.Proposal.ProposalID] = e.Proposal
 		case "agent/item/completed":
 			if it := e.Item; w.policy == "auto" && it.Type == "toolCall" && it.Name == "edit" &&
-				it.Status == "completed" && !it.IsError {
+				it.Status == "completed" && !it.IsError && appliedAll(it.Result) {
 				for _, edit := range it.Args.Edits {
 					w.promise(chaosHunk{NewText: edit.New, State: "accepted"})
 				}
 			}
 		}
 	}
+}
+
+// appliedAll reports whether the result of an edit call says that no hunk was left out. A hunk is left
+// out if the user changes its lines while the call runs.
+func appliedAll(result string) bool {
+	var applied, all int
+	n, _ := fmt.Sscanf(result, "applied %d/%d hunks", &applied, &all)
+	return n == 2 && applied == all
 }
 
 // act performs one random action that may happen at any time.

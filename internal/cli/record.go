@@ -90,7 +90,10 @@ func (r *recorder) addFromDisk(path string) {
 		return
 	}
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil || app.Secret(real) || !within(root, real) {
+	if err != nil || app.Secret(real) {
+		return
+	}
+	if _, ok := within(root, real); !ok {
 		return
 	}
 	if text, err := os.ReadFile(real); err == nil {
@@ -98,18 +101,18 @@ func (r *recorder) addFromDisk(path string) {
 	}
 }
 
-// within reports whether a path is inside a folder. Both have no links.
-func within(folder, path string) bool {
+// within returns a path relative to a folder that contains it. Both have no links.
+func within(folder, path string) (rel string, ok bool) {
 	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
+	return rel, err == nil && filepath.IsLocal(rel)
 }
 
 // add adds a file unless a script cannot or should not contain it.
 func (r *recorder) add(path string, text []byte) {
-	if !within(r.root, path) {
+	rel, ok := within(r.root, path)
+	if !ok {
 		return
 	}
-	rel, _ := filepath.Rel(r.root, path) // within has checked it
 	name := filepath.ToSlash(rel)
 	switch {
 	case app.Secret(path):
