@@ -137,7 +137,7 @@ type chaosEvent struct {
 	Item     struct {
 		Type, Name, Status, Result string
 		IsError                    bool
-		Args               struct {
+		Args                       struct {
 			Edits []struct {
 				New string `json:"new_string"`
 			}
@@ -183,8 +183,8 @@ func (w *world) take() {
 	}
 }
 
-// appliedAll reports whether the result of an edit call says that no hunk was left out. A hunk is left
-// out if the user changes its lines while the call runs.
+// appliedAll reports whether an edit call applied all of its hunks. A hunk is skipped if the user
+// changes its lines while the call runs.
 func appliedAll(result string) bool {
 	var applied, all int
 	n, _ := fmt.Sscanf(result, "applied %d/%d hunks", &applied, &all)

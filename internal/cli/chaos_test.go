@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -47,6 +48,13 @@ func TestOutsideChaos(t *testing.T) {
 	}
 	workers.Wait()
 	t.Logf("chaos from outside: %s in %v", tally, time.Since(began).Round(time.Second))
+	if campaign && least >= chaosLeast && runtime.GOOS == "linux" && !t.Failed() {
+		for _, fault := range []string{"daemon killed", "command killed", "MCP server killed"} {
+			if tally.get(fault) == 0 {
+				t.Errorf("%s: never, so the driver no longer finds its target", fault)
+			}
+		}
+	}
 }
 
 func chaosBudget(t *testing.T) (budget time.Duration, campaign bool) {

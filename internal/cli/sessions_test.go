@@ -32,8 +32,9 @@ var update = flag.Bool("update", false, "rewrite the transcripts of the session 
 const (
 	// envRunMain makes the test binary run the program itself.
 	envRunMain = "AGENT_LSP_TEST_RUN_MAIN"
-	// envMark identifies a daemon and all of its descendants, because they inherit it.
-	envMark = "AGENT_LSP_TEST_MARK"
+	// envMark identifies a daemon and all of its descendants. Commands inherit it because its name
+	// starts with LC_.
+	envMark = "LC_AGENT_LSP_TEST_MARK"
 	// scriptsAtOnce is the number of scripts that run in parallel.
 	scriptsAtOnce = 8
 	// endPatience is how long a daemon and its children may take to exit.
