@@ -27,7 +27,7 @@ var mostLines = map[string]int{"README.md": 150, "ARCHITECTURE.md": 150}
 var (
 	fence      = regexp.MustCompile("(?ms)^[ \t]*```([\\w-]*)[^\n]*\n(.*?)^[ \t]*```[ \t]*$")
 	inlineCode = regexp.MustCompile("`[^`\n]+`")
-	link       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	link       = regexp.MustCompile(`(?m)(?:\]\(|^\[[^\]]+\]: )([^)\s]+)`)
 	heading    = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
 	testName   = regexp.MustCompile("`((?:Test|Benchmark|Fuzz)[A-Z]\\w*)`")
 	sourcePath = regexp.MustCompile("`((?:internal|cmd|docs|scripts|editors|testdata)/[\\w./-]+)`")

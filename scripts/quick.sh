@@ -12,7 +12,6 @@ done
 mapfile -t files < <(
   { git diff --name-only "$base"; git ls-files -o --exclude-standard; } | sort -u
 )
-go build ./...
 packages=(./internal) # the tests for forbidden imports and for the map of packages
 for file in "${files[@]}"; do
   [[ $file == *.go && -e $file ]] || continue
@@ -20,6 +19,7 @@ for file in "${files[@]}"; do
   [ -z "$unformatted" ] || { echo "gofmt would change $file"; exit 1; }
   [[ $file == testdata/* ]] || packages+=("./$(dirname "$file")")
 done
+go build ./...
 mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
 go vet "${packages[@]}"
 go test "${packages[@]}"

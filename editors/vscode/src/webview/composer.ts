@@ -9,8 +9,8 @@ const historySize = 100;
 /** The maximum size of an attached image, in bytes. */
 const maxImage = 10 * 1024 * 1024;
 
-const whileIdle = 'Ask for a change… @\u00a0adds context, /\u00a0runs a command';
-const whileBusy = 'Enter sends it now, Alt+Enter after\u00a0this turn';
+const whileIdle = 'Ask for a change… @\u00a0adds context; /\u00a0runs a command';
+const whileBusy = 'Enter sends now; Alt+Enter sends after this\u00a0turn';
 
 export interface ComposerState {
   draft: string;

@@ -114,7 +114,7 @@ function answerHint(waiting: Waiting): string {
 export function inputHint(waiting: Waiting | undefined, discards: number): string | undefined {
   if (waiting) return answerHint(waiting);
   return discards > 0
-    ? 'Enter asks before it rejects changes, Alt+Enter sends after this\u00a0turn'
+    ? 'Enter asks before it rejects changes; Alt+Enter sends after this\u00a0turn'
     : undefined;
 }
 

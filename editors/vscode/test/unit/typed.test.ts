@@ -114,6 +114,6 @@ test('the input names the answers that count', () => {
 });
 
 test('while changes are pending, the input says that Enter asks first', () => {
-  assert.match(inputHint(undefined, 1) ?? '', /^Enter asks before it rejects changes, /);
+  assert.match(inputHint(undefined, 1) ?? '', /^Enter asks before it rejects changes; /);
   assert.equal(inputHint(undefined, 0), undefined);
 });
