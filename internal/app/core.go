@@ -188,7 +188,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	})
 	d.shared.titles = newTitles(d)
 	d.host.Clients().Watch(d.shared.titles.watch)
-	d.shared.calm = newCalm(debug.FreeOSMemory)
+	d.shared.calm = newCalm(debug.FreeOSMemory, heapAllocated)
 	d.host.Clients().Watch(d.shared.calm.watch)
 	return nil
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -90,14 +89,19 @@ func (e Environment) filter(inherited func(name string) bool) []string {
 	out := []string{}
 	for i, kv := range e.Own {
 		name, value, ok := strings.Cut(kv, "=")
-		switch upper := canonical(name); {
-		case !ok || name == "" || slices.ContainsFunc(e.Own[i+1:], named(name)):
+		upper := canonical(name)
+		switch {
+		case !ok || name == "":
+			continue
 		case slices.Contains(e.Pass, name):
-			out = append(out, kv)
 		case upper == "PATH":
-			out = append(out, name+"="+e.searchPath(value))
-		case !namesSecret(name) && (inherited(upper) || runtime.GOOS == "windows" &&
-			ofWindows.has(upper)):
+			kv = name + "=" + e.searchPath(value)
+		case !inherited(upper) && (runtime.GOOS != "windows" || !ofWindows.has(upper)) ||
+			namesSecret(name):
+			continue
+		}
+		// This check is last, because it compares the name with all others and few names get here.
+		if !slices.ContainsFunc(e.Own[i+1:], named(name)) {
 			out = append(out, kv)
 		}
 	}
@@ -124,21 +128,23 @@ func namesSecret(name string) bool {
 	)
 }
 
-// searchPath returns the absolute entries of a PATH outside the roots. Other entries would find
-// programs in the workspace or in the folder that a command happens to run in. If a root is the
-// root of the file system, every program is in it, so its entries stay. searchPath runs for each
-// command and stores nothing, because an entry may become a link into a root at any time.
+// searchPath returns the absolute entries of a PATH outside the roots, each once. Other entries
+// would find programs in the workspace or in the folder that a command happens to run in. If a root
+// is the root of the file system, every program is in it, so its entries stay. searchPath runs for
+// each command and stores nothing, because an entry may become a link into a root at any time.
 func (e Environment) searchPath(path string) string {
-	roots := make([]string, 0, 2*len(e.Roots))
+	var roots []string
 	for _, root := range e.Roots {
-		if real := withoutLinks(root); filepath.Dir(real) != real {
-			roots = append(roots, filepath.Clean(root), real)
+		if names := spellings(root); filepath.Dir(names[len(names)-1]) != names[len(names)-1] {
+			roots = append(roots, names...)
 		}
 	}
-	var kept []string
-	for _, dir := range filepath.SplitList(path) {
-		if filepath.IsAbs(dir) && !insideAny(filepath.Clean(dir), roots) &&
-			!insideAny(withoutLinks(dir), roots) {
+	dirs := filepath.SplitList(path)
+	kept := make([]string, 0, len(dirs))
+	for _, dir := range dirs {
+		inRoot := func(name string) bool { return insideAny(name, roots) }
+		if filepath.IsAbs(dir) && !slices.Contains(kept, dir) &&
+			!slices.ContainsFunc(spellings(dir), inRoot) {
 			kept = append(kept, dir)
 		}
 	}
@@ -161,10 +167,14 @@ func (e Environment) CleanPath() {
 	}
 }
 
-// withoutLinks resolves the links of a folder. A folder that does not exist is returned as it is.
-func withoutLinks(dir string) string {
+// spellings returns the path of a folder and, if links lead to another path, that path.
+func spellings(dir string) []string {
+	clean := filepath.Clean(dir)
 	resolved, _ := realpath.Eval(dir)
-	return cmp.Or(resolved, filepath.Clean(dir))
+	if resolved == "" || resolved == clean { // "" if the folder does not exist
+		return []string{clean}
+	}
+	return []string{clean, resolved}
 }
 
 // insideAny reports whether a folder is one of the given folders or is inside one of them.
