@@ -55,10 +55,15 @@ func TestCheckpointsListDiffUndo(t *testing.T) {
 	equal(t, "newest first", cps[0].TurnID+" "+cps[1].TurnID, "t2 t1")
 	equal(t, "message", cps[1].MessageID, "m-t1")
 	equal(t, "files", strings.Join(cps[1].Files, " "), b.uri("a.txt")+" "+b.uri("new.txt"))
-	diff, err := b.CheckpointDiff(cps[1].ID)
+	diff, err := b.CheckpointDiff(context.Background(), cps[1].ID)
 	must(t, err)
 	if !strings.Contains(diff, "-two\n+2\n") || !strings.Contains(diff, "+new\n") ||
-		strings.Contains(diff, "nine\n+9") {
+		!strings.Contains(diff, "-nine\n+9") {
+		t.Fatal(diff)
+	}
+	diff, err = b.CheckpointDiff(context.Background(), cps[0].ID)
+	must(t, err)
+	if strings.Contains(diff, "+2\n") || !strings.Contains(diff, "-nine\n+9") {
 		t.Fatal(diff)
 	}
 	// After a restart, the information is the same.

@@ -130,17 +130,8 @@ func newID(kind string) string {
 // registration, draft computes the hunks again.
 func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) (*proposal, error) {
 	for range proposeRetries {
-		p.changes, p.notes, p.refused = nil, nil, nil
-		for _, ch := range req.Changes {
-			c, err := w.newChange(ctx, p, ch)
-			switch {
-			case err != nil && p.kind == restoreProposal && ctx.Err() == nil:
-				p.refused = append(p.refused, refusal{ch.Ref, err.Error()})
-			case err != nil:
-				return nil, err
-			case c != nil:
-				p.changes = append(p.changes, c)
-			}
+		if err := w.compute(ctx, req, p); err != nil {
+			return nil, err
 		}
 		if len(p.changes) == 0 && len(p.refused) == 0 {
 			return nil, fmt.Errorf("proposing %s: %w", req.Title, ErrNoChange)
@@ -154,6 +145,24 @@ func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) 
 		}
 	}
 	return nil, fmt.Errorf("proposing %s: the text kept changing; try again", req.Title)
+}
+
+// compute computes the hunks from the current files. For a restore, it records the changes that
+// cannot be made in p.refused.
+func (w *Workspace) compute(ctx context.Context, req ProposeRequest, p *proposal) error {
+	p.changes, p.notes, p.refused = nil, nil, nil
+	for _, ch := range req.Changes {
+		c, err := w.newChange(ctx, p, ch)
+		switch {
+		case err != nil && p.kind == restoreProposal && ctx.Err() == nil:
+			p.refused = append(p.refused, refusal{ch.Ref, err.Error()})
+		case err != nil:
+			return err
+		case c != nil:
+			p.changes = append(p.changes, c)
+		}
+	}
+	return nil
 }
 
 // register links a proposal's changes to their documents and announces the proposal. It returns

@@ -100,8 +100,9 @@ export interface Checkpoint {
   conversation?: boolean;
 }
 
-/** CheckpointDiffResult contains the changes since the checkpoint. */
+/** CheckpointDiffResult contains the changes that a restore of the checkpoint's files would revert. */
 export interface CheckpointDiffResult {
+  /** Diff is a unified diff from the files after a restore to the current files. Comment lines at the end name the files that a restore would not change. */
   diff: string;
 }
 

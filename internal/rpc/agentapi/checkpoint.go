@@ -32,13 +32,13 @@ func (a Checkpoints) List(
 }
 
 func (a Checkpoints) Diff(
-	_ context.Context,
+	ctx context.Context,
 	p *wire.CheckpointParams,
 ) (wire.CheckpointDiffResult, error) {
 	if p.CheckpointID == "" {
 		return wire.CheckpointDiffResult{}, Invalid("checkpointId", "is missing")
 	}
-	diff, err := a.Core().Workspace.CheckpointDiff(p.CheckpointID)
+	diff, err := a.Core().Workspace.CheckpointDiff(ctx, p.CheckpointID)
 	return wire.CheckpointDiffResult{Diff: diff}, err
 }
 

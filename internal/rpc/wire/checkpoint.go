@@ -32,8 +32,10 @@ type CheckpointParams struct {
 	CheckpointID string `json:"checkpointId"`
 }
 
-// CheckpointDiffResult contains the changes since the checkpoint.
+// CheckpointDiffResult contains the changes that a restore of the checkpoint's files would revert.
 type CheckpointDiffResult struct {
+	// Diff is a unified diff from the files after a restore to the current files. Comment lines at
+	// the end name the files that a restore would not change.
 	Diff string `json:"diff"`
 }
 

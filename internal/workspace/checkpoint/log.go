@@ -310,29 +310,12 @@ func (l *Log) KeepConversation(session, restoreID, through string) (string, erro
 	return cp.ID, l.save(cp)
 }
 
-// Content returns the content with the hash of a Step, or nil for "".
-func (l *Log) Content(sha string) ([]byte, error) {
+// content returns the content with the hash of a Step, or nil for "".
+func (l *Log) content(sha string) ([]byte, error) {
 	if sha == "" {
 		return nil, nil
 	}
 	return l.opt.Blobs.Get(sha)
-}
-
-// Files returns copies of a checkpoint's files, and the names of files that commands changed in the
-// same turn. It returns ErrUnknown if the checkpoint does not exist.
-func (l *Log) Files(id string) (list []File, notCovered []string, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s, i := l.find(id)
-	if i < 0 {
-		return nil, nil, fmt.Errorf("comparing with checkpoint %s: %w", id, ErrUnknown)
-	}
-	cp := s.list[i]
-	for _, f := range cp.Files {
-		list = append(list, File{Key: f.Key, URI: f.URI, Path: f.Path,
-			Steps: slices.Clone(f.Steps)})
-	}
-	return list, slices.Clone(cp.NotCovered), nil
 }
 
 // LastPaths returns the paths of the files in a session's newest checkpoint.
@@ -399,7 +382,7 @@ func (l *Log) FirstContents(session string) (map[string][]byte, error) {
 			if !slices.Contains([]edit.Encoding{"", edit.UTF8}, first.Encoding) {
 				continue
 			}
-			text, err := l.Content(first.Pre)
+			text, err := l.content(first.Pre)
 			if err != nil {
 				return out, fmt.Errorf("reading the earlier content of %s: %w", f.Path, err)
 			}

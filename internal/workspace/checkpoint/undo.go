@@ -122,11 +122,11 @@ func (l *Log) Unwind(now Content, f *File) (Content, error) {
 
 // undoStep reverts one step of the agent in the given content.
 func (l *Log) undoStep(now Content, s *Step) (Content, error) {
-	pre, err := l.Content(s.Pre)
+	pre, err := l.content(s.Pre)
 	if err != nil {
 		return now, err
 	}
-	post, err := l.Content(s.Post)
+	post, err := l.content(s.Post)
 	if err != nil {
 		return now, err
 	}

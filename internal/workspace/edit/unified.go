@@ -15,7 +15,7 @@ func Unified(oldName, newName string, base, new []byte, context int) string {
 		return ""
 	}
 	u := newUnified(base, new, max(0, context))
-	fmt.Fprintf(&u.out, "--- %s\n+++ %s\n", headerName(oldName), headerName(newName))
+	fmt.Fprintf(&u.out, "--- %s\n+++ %s\n", HeaderName(oldName), HeaderName(newName))
 	chunks := diffLines(u.a, u.b, u.la, u.lb)
 	for i := 0; i < len(chunks); {
 		j := i + 1
@@ -28,9 +28,9 @@ func Unified(oldName, newName string, base, new []byte, context int) string {
 	return u.out.String()
 }
 
-// headerName quotes special characters, as git does. It appends a tab to a name with a space, so
+// HeaderName quotes special characters, as git does. It appends a tab to a name with a space, so
 // that the text after the space is not parsed as a time stamp.
-func headerName(name string) string {
+func HeaderName(name string) string {
 	if strings.ContainsAny(name, "\n\t\"\\") {
 		return fmt.Sprintf("%q", name)
 	}

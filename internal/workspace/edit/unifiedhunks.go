@@ -17,7 +17,7 @@ func UnifiedHunks(oldName, newName string, base []byte, hunks []Hunk, context in
 	for i := 0; i < len(hunks); {
 		j := w.group(i)
 		if w.out.Len() == 0 {
-			fmt.Fprintf(&w.out, "--- %s\n+++ %s\n", headerName(oldName), headerName(newName))
+			fmt.Fprintf(&w.out, "--- %s\n+++ %s\n", HeaderName(oldName), HeaderName(newName))
 		}
 		w.write(i, j)
 		i = j

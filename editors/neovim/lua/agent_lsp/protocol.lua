@@ -72,9 +72,9 @@
 ---@field stat agent_lsp.Stat
 ---@field conversation? boolean Conversation reports whether the restore that created the checkpoint also restored the conversation.
 
---- CheckpointDiffResult contains the changes since the checkpoint.
+--- CheckpointDiffResult contains the changes that a restore of the checkpoint's files would revert.
 ---@class agent_lsp.CheckpointDiffResult
----@field diff string
+---@field diff string Diff is a unified diff from the files after a restore to the current files. Comment lines at the end name the files that a restore would not change.
 
 --- CheckpointListParams names the session whose checkpoints are listed.
 ---@class agent_lsp.CheckpointListParams

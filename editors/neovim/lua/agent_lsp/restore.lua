@@ -241,8 +241,8 @@ local function preview_keys(c)
   return ('Enter restores the files%s, q closes the window.'):format(also)
 end
 
---- Returns the preview's text. It contains the changes since the checkpoint, and later changes that
---- would also be undone.
+--- Returns the preview's text. It contains the changes that a restore would undo, and names the
+--- later checkpoints among them.
 ---@param c agent_lsp.Checkpoint
 ---@param newer agent_lsp.Checkpoint[]
 ---@param diff string
@@ -257,7 +257,8 @@ local function preview_text(c, newer, diff)
   if #newer > 0 then
     table.insert(lines, '')
   end
-  return vim.list_extend(lines, render.lines(vim.trim(diff)))
+  local text = diff == '' and 'The files already have their earlier content.' or vim.trim(diff)
+  return vim.list_extend(lines, render.lines(text))
 end
 
 --- Shows what a restore of a checkpoint would undo.
