@@ -125,14 +125,19 @@ func pathsIn(word string) []string {
 }
 
 // inside resolves a path below a folder and reports whether it is in the roots and not protected.
+// It refuses a path in which a ".." follows a link, because programs disagree about where it leads.
+// The kernel goes to the parent of the link's target, and the shell's cd to the folder with the
+// link.
 func (in *reach) inside(dir, path string) (string, bool) {
 	if strings.HasPrefix(path, "~") {
 		return "", false
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
+	path = unclean(dir, path)
+	real := resolved(path)
+	if strings.Contains(path, "..") && resolved(filepath.Clean(path)) != real {
+		return "", false
 	}
-	path = resolved(path)
+	path = real
 	for _, root := range in.roots {
 		rel, err := filepath.Rel(root, path)
 		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -145,23 +150,48 @@ func (in *reach) inside(dir, path string) (string, bool) {
 	return "", false
 }
 
-// resolved resolves the links in the part of a path that exists.
-func resolved(path string) string {
-	rest := ""
-	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if to, err := os.Readlink(dir); err == nil && filepath.IsAbs(to) {
-			return filepath.Join(to, rest) // a link to a missing file
-		} else if err == nil {
-			return filepath.Join(filepath.Dir(dir), to, rest)
-		}
-		if dir == filepath.Dir(dir) {
-			return filepath.Join(dir, rest)
-		}
-		rest = filepath.Join(filepath.Base(dir), rest)
+// unclean returns the path of a word in a folder as the kernel gets it. It does not remove "..",
+// which would change the path's meaning after a link.
+func unclean(dir, word string) string {
+	if filepath.IsAbs(word) {
+		return word
 	}
+	return dir + string(filepath.Separator) + word
+}
+
+// maxLinks bounds the links in a path, as the kernel does.
+const maxLinks = 40
+
+// resolved resolves the links in an absolute path as the kernel does. It treats a missing name like
+// a folder, because the command may create the folder.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	at, rest := fromTop(path)
+	for links := 0; len(rest) > 0; {
+		next := filepath.Join(at, rest[0])
+		rest = rest[1:]
+		to, err := os.Readlink(next)
+		if err != nil || links == maxLinks {
+			at = next
+			continue
+		}
+		links++
+		top, names := fromTop(to)
+		if filepath.IsAbs(to) {
+			at = top
+		}
+		rest = append(names, rest...)
+	}
+	return at
+}
+
+// fromTop splits a path into the top of its volume and its names.
+func fromTop(path string) (top string, names []string) {
+	volume := filepath.VolumeName(path)
+	return volume + string(filepath.Separator),
+		strings.Split(filepath.ToSlash(path[len(volume):]), "/")
 }
 
 // interpreters run the script that their arguments or their input name.

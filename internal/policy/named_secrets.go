@@ -87,7 +87,11 @@ func (n *naming) word(word string, glob bool) {
 
 // secretAt resolves a path in a folder. It reports whether the path leads to a regular file.
 func secretAt(dir, word string) (secretFile, bool) {
-	real, err := filepath.EvalSymlinks(absolute(dir, word))
+	path := absolute(dir, word)
+	if strings.Contains(word, "..") && !strings.HasPrefix(word, "~/") {
+		path = unclean(dir, word) // the kernel follows a link before a ".."
+	}
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return secretFile{}, false
 	}

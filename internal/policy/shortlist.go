@@ -159,9 +159,7 @@ func whole(expression, text string) bool {
 // true, the path may also name a folder. A file with several hard links is refused, because another
 // of its names may be the name of a secret file.
 func (in shortPlace) accepts(path string, folder bool) bool {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(in.cwd, path)
-	}
+	path = unclean(in.cwd, path)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || Secret(path) || Secret(real) ||
 		!slices.ContainsFunc(in.roots, func(r string) bool { return isBelow(real, r) }) {

@@ -13,19 +13,19 @@ func shortWorkspace(t *testing.T) (work, outside string) {
 	t.Helper()
 	base := t.TempDir()
 	work, outside = filepath.Join(base, "work"), filepath.Join(base, "outside")
-	for _, d := range []string{work, outside, filepath.Join(work, "src")} {
+	for _, d := range []string{work, outside, filepath.Join(work, "src"), outside + "/deep"} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, f := range []string{work + "/a.txt", work + "/b c.txt", work + "/src/m.go", work +
-		"/.env", work + "/id_rsa", outside + "/o.txt"} {
+		"/.env", work + "/id_rsa", outside + "/o.txt", outside + "/a.txt"} {
 		if err := os.WriteFile(f, []byte("x\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, to := range map[string]string{"out": outside, "out.txt": outside + "/o.txt",
-		"env.txt": work + "/.env", "in": work + "/src"} {
+		"env.txt": work + "/.env", "in": work + "/src", "deep": outside + "/deep"} {
 		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestShortList(t *testing.T) {
 		"wc -l a.txt src/m.go", "stat src", "file a.txt", "grep -n x a.txt",
 		"grep -A 3 'a(b)*' a.txt", "rg -n '$x' a.txt", "cat a.txt | grep x | wc -l",
 		"pwd && ls; cat a.txt || pwd",
-		"cat " + work + "/a.txt", "cat ./src/../a.txt",
+		"cat " + work + "/a.txt", "cat ./src/../a.txt", "cat in/../a.txt",
 	} {
 		if !shortListed(script, work, []string{work}) {
 			t.Errorf("%q asks", script)
@@ -62,6 +62,8 @@ func TestShortList(t *testing.T) {
 		"cat .env", "cat ./.env", "cat id_rsa", "cat env.txt", "cat copy.txt", "grep x .env",
 		"rg x .env", "cat out.txt", "cat ../outside/o.txt", "ls out", "ls ..", "ls /",
 		"cat /etc/passwd", "cat /dev/stdin", "cat /proc/self/environ",
+		"cat deep/../a.txt", "ls deep/..", "cat " + work + "/deep/../a.txt",
+		"cat src/../deep/../a.txt",
 		"cat " + outside + "/o.txt", "cat missing", "cat src", "tail -f a.txt", "tail -F a.txt",
 		"tail --follow a.txt", "head --bytes=1 a.txt", "head -n", "head -n x a.txt",
 		"head -n -f a.txt",
