@@ -44,7 +44,7 @@ var errTooMuchCode = errors.New("the workspace has too many files to determine "
 func (t *serverTrust) allow(ctx context.Context, s langserver.Start) error {
 	c, runs := t.claim(s.Server, s.Top, s.Code)
 	switch {
-	case !s.All || runs && c.Digest == "":
+	case !s.Code.All || runs && c.Digest == "":
 		return errTooMuchCode
 	case !runs || t.file.Answer(s.Top).Covers(c):
 		return nil
@@ -67,19 +67,27 @@ func (t *serverTrust) allow(ctx context.Context, s langserver.Start) error {
 func (t *serverTrust) claim(
 	c langserver.Config,
 	top string,
-	code []string,
+	found codefiles.Code,
 ) (claim config.Claim, runs bool) {
+	code := slices.Clip(found.Names)
 	program := langserver.Program(c.Command, c.Env)
 	if real, err := realProgram(c); err == nil {
 		if rel, err := filepath.Rel(top, real); err == nil && filepath.IsLocal(rel) {
-			code = append(slices.Clip(code), filepath.ToSlash(rel))
+			code = append(code, filepath.ToSlash(rel))
 		}
 	}
-	code = append(slices.Clip(code), config.FilesNamed(top, values(c)...)...)
-	claim = t.programs.Claim(top, "language server "+c.Name, []config.Claimed{{
+	code = append(code, config.FilesNamed(top, values(c)...)...)
+	layer := "language server " + c.Name
+	if found.Package != "" {
+		layer += " for " + found.Package
+	}
+	claim = t.programs.Claim(top, layer, []config.Claimed{{
 		Path:  "languageServers." + c.Name,
 		Value: map[string]any{"command": program, "args": anys(c.Args)},
 	}}, code)
+	if len(found.Above) > 0 {
+		claim = claim.With(t.programs.Claim(found.Up, layer, nil, found.Above), found.Up)
+	}
 	return claim, claim.Digest == "" || len(claim.Files) > 0
 }
 
@@ -217,9 +225,9 @@ func LanguageServerClaims(c *config.Config, env []string, top string) (out []con
 		if server.Disabled || langserver.Program(server.Command, server.Env) == "" {
 			continue
 		}
-		code, all := finder.Code(top, server.Command)
+		code := finder.Code(top, top, server.Command)
 		if claim, runs := t.claim(server, top, code); runs {
-			if !all {
+			if !code.All {
 				claim.Digest = ""
 			}
 			out = append(out, claim)

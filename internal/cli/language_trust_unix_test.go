@@ -20,6 +20,11 @@ type hostile struct {
 
 var hostiles = []hostile{
 	{name: "library", file: "node_modules/typescript/lib/tsserver.js"},
+	{name: "library of an editor", file: ".vscode/pnpify/typescript/lib/tsserver.js"},
+	{
+		name: "library above the workspace", file: "../node_modules/typescript/lib/tsserver.js",
+		env: []string{"AGENT_LSP_SANDBOX=off"}, // the sandbox hides the folder above
+	},
 	{name: "build script", file: "build.rs"},
 	{
 		name: "GOFLAGS", file: "tool", settings: `,"args":["gopls"]`,
@@ -34,7 +39,10 @@ var hostiles = []hostile{
 func TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace(t *testing.T) {
 	for _, h := range hostiles {
 		t.Run(h.name, func(t *testing.T) {
-			home, dir := t.TempDir(), t.TempDir()
+			home, dir := t.TempDir(), filepath.Join(t.TempDir(), "workspace")
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
 			t.Setenv("HOME", home)
 			t.Chdir(dir)
 			if err := os.MkdirAll(filepath.Dir(h.file), 0o755); err != nil {
@@ -58,7 +66,7 @@ func TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace(t *testing.T) {
 			}
 			ask("untrusted", false, "not trusted")
 			if out, errs, code := play(t, env, "trust", "yes"); code != exitOK ||
-				!strings.Contains(out, "with the file "+h.file) {
+				!strings.Contains(out, strings.TrimPrefix(h.file, "../")+" (sha256:") {
 				t.Errorf("trust: exit code %d\n%s%s", code, out, errs)
 			}
 			ask("trusted", true, "1 error, by fake")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -54,6 +55,22 @@ func (p *Programs) Claim(root, layer string, settings []Claimed, names []string)
 	if len(names) <= maxReferences {
 		c.bind(root, set(names...), p.files)
 	}
+	return c
+}
+
+// With returns the claim with the files of another claim, which is about the files in a folder. The
+// result names these files by their absolute paths.
+func (c Claim) With(other Claim, folder string) Claim {
+	for _, f := range other.Files {
+		f.Name = filepath.Join(folder, filepath.FromSlash(f.Name))
+		c.Files = append(slices.Clip(c.Files), f)
+	}
+	if c.Digest == "" || other.Digest == "" {
+		c.Digest = ""
+		return c
+	}
+	sum := sha256.Sum256([]byte(c.Digest + "\n" + folder + "\n" + other.Digest))
+	c.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	return c
 }
 

@@ -276,7 +276,7 @@ func expand(base *os.Root, names map[string]bool) map[string]bool {
 		case slices.Contains(boundFolders, name):
 			addAll(base, name, out)
 		case strings.Contains(name, "/"), names[name]:
-			entries, _ := fs.ReadDir(base.FS(), name)
+			entries, _ := fs.ReadDir(base.FS(), path.Clean(name)) // refuses "./src"
 			for _, e := range entries[:min(len(entries), maxReferences+maxBound+1)] {
 				file := path.Join(name, e.Name())
 				if _, listed := out[file]; !listed {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -512,6 +513,37 @@ func TestAClaimIsShownInFull(t *testing.T) {
 	}
 	if strings.ContainsFunc(strings.ReplaceAll(b.String(), "\n", ""), visible.Hidden) {
 		t.Errorf("the question contains invisible characters: %q", b.String())
+	}
+}
+
+// A claim contains the files of a folder, however the name of the folder is written, and the files
+// of a claim that is added to it.
+func TestAClaimContainsTheFilesOfFolders(t *testing.T) {
+	root, other := t.TempDir(), t.TempDir()
+	write := func(dir, name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim := func() Claim {
+		p := NewPrograms()
+		c := p.Claim(root, "server", nil, []string{"./src"})
+		return c.With(p.Claim(other, "server", nil, []string{"lib/"}), other)
+	}
+	write(root, "src/a.rs", "one")
+	write(other, "lib/b.js", "one")
+	first := claim()
+	write(root, "src/a.rs", "other")
+	second := claim()
+	write(other, "lib/b.js", "other")
+	third := claim()
+	if first.Digest == second.Digest || second.Digest == third.Digest || len(first.Files) != 2 ||
+		first.Files[0].Name != "src/a.rs" ||
+		first.Files[1].Name != filepath.Join(other, "lib/b.js") {
+		t.Errorf("got %+v, %+v and %+v", first, second, third)
 	}
 }
 

@@ -77,11 +77,9 @@ type Settle struct {
 // Start describes a server that is about to run, or a running server that is about to be asked.
 type Start struct {
 	Server Config
-	Top    string   // the workspace folder
-	Code   []string // names below Top of files that the server runs, or that refer to such files
-	// All is false if the workspace folder has too many files to find all of Code.
-	All  bool
-	Call *tool.Call // the call that needs the server; nil: the user cannot be asked now
+	Top    string // the workspace folder
+	Code   codefiles.Code
+	Call   *tool.Call // the call that needs the server; nil: the user cannot be asked now
 }
 
 // Propose shows changes for review, as the edit tools do.
@@ -191,19 +189,20 @@ func (h *Hub) serverFor(ctx context.Context, path string, start bool) (*server, 
 		)
 	}
 	root := c.rootFor(path, top)
-	if err := h.allow(ctx, c, root, top); err != nil {
+	if err := h.allow(ctx, c, root, top, filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	return h.server(c, root, start || c.Asked)
 }
 
-// allow returns nil if a server may run. It stops a running server that is no longer allowed.
-func (h *Hub) allow(ctx context.Context, c Config, root, top string) error {
+// allow returns nil if a server may run for the files in a folder. It stops a running server that
+// is no longer allowed.
+func (h *Hub) allow(ctx context.Context, c Config, root, top, folder string) error {
 	if h.opt.Allow == nil {
 		return nil
 	}
 	s := Start{Server: c, Top: top, Call: callOf(ctx)}
-	s.Code, s.All = h.code.Code(top, c.Command)
+	s.Code = h.code.Code(top, folder, c.Command)
 	err := h.opt.Allow(ctx, s)
 	if err == nil {
 		return nil
@@ -313,7 +312,7 @@ func (h *Hub) forRoots(ctx context.Context) ([]*server, error) {
 			if !marked || c.Disabled || !onPath(c.Command, c.Env) {
 				continue
 			}
-			if err := h.allow(ctx, c, root, root); err != nil {
+			if err := h.allow(ctx, c, root, root, root); err != nil {
 				denied = errors.Join(denied, err)
 				continue
 			}

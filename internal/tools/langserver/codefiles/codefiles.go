@@ -52,7 +52,9 @@ type codeFile struct {
 var codeFiles = map[string]codeFile{
 	"Cargo.toml": {kind: forRust}, "Cargo.lock": {kind: forRust}, "build.rs": {kind: forRust},
 	"rust-toolchain": {kind: forRust}, "rust-toolchain.toml": {kind: forRust},
-	".pnp.cjs": {kind: forTypeScript}, ".pnp.js": {kind: forTypeScript},
+	"rust-project.json": {kind: forRust}, ".rust-project.json": {kind: forRust},
+	"rust-analyzer.toml": {kind: forRust},
+	".pnp.cjs":           {kind: forTypeScript}, ".pnp.js": {kind: forTypeScript},
 	".pnp.loader.mjs": {kind: forTypeScript},
 	".luarc.json":     {forLua, "plugin"}, ".luarc.jsonc": {forLua, "plugin"},
 	".clangd": {forC, "External"},
@@ -92,20 +94,48 @@ type walk struct {
 // New returns an empty Finder.
 func New() *Finder { return &Finder{seen: map[string]walk{}} }
 
-// Code returns the names of files below a workspace folder that the server with this command runs,
-// and of files that refer to such files. all is false if the folder has too many files to check.
-func (f *Finder) Code(top, command string) (names []string, all bool) {
+// Code is the code that a server runs for a file.
+type Code struct {
+	// Names are the names, below the workspace folder, of files that the server runs, and of files
+	// that refer to such files.
+	Names []string
+	// Package is the name of the folder of installed packages that contains the file, or "".
+	Package string
+	// Up is the outermost folder above the workspace folder that was examined, or "" if there is
+	// none, and Above are the names below it. Servers also load settings and libraries from the
+	// folders above.
+	Up    string
+	Above []string
+	// All is false if the workspace folder has too many files to find all of Names.
+	All bool
+}
+
+// Code returns the code that the server with this command runs for the files in a folder. The
+// folder is in the workspace folder top or is top.
+func (f *Finder) Code(top, folder, command string) Code {
 	kinds, known := kindsOf[strings.TrimSuffix(filepath.Base(command), ".exe")]
 	if known && len(kinds) == 0 {
-		return nil, true
+		return Code{All: true}
+	}
+	names := func(w walk, below string) (out []string) {
+		for _, x := range w.found {
+			if !known || slices.Contains(kinds, x.kind) {
+				out = append(out, below+x.name)
+			}
+		}
+		return out
 	}
 	w := f.walked(top)
-	for _, x := range w.found {
-		if !known || slices.Contains(kinds, x.kind) {
-			names = append(names, x.name)
-		}
+	c := Code{Names: names(w, ""), All: w.all}
+	for _, c.Package = range packages(top, folder) {
+		inner := f.walked(filepath.Join(top, filepath.FromSlash(c.Package)))
+		c.Names = append(c.Names, names(inner, c.Package+"/")...)
+		c.All = c.All && inner.all
 	}
-	return names, w.all
+	var above walk
+	c.Up, above = lookAbove(top)
+	c.Above = names(above, "")
+	return c
 }
 
 // walked searches a folder. It caches the result for 20 times the duration of the search, so that
@@ -152,7 +182,8 @@ func (w *walk) look(full, name string, e fs.DirEntry) error {
 		return skipped(e)
 	case name == ".git/objects":
 		return fs.SkipDir
-	case base == "sdks" && path.Base(path.Dir(name)) == ".yarn":
+	case base == "sdks" && path.Base(path.Dir(name)) == ".yarn",
+		base == "pnpify" && path.Base(path.Dir(name)) == ".vscode":
 		w.library(full, name, "typescript")
 	case strings.HasPrefix(path.Base(path.Dir(name)), ".cargo") &&
 		strings.HasPrefix(base, "config"):
@@ -203,7 +234,7 @@ func isVenv(name string) bool {
 	return false
 }
 
-var buildScript = lazyregexp.New(`(?m)^\s*(?:build|path)\s*=\s*["']([^"'\n]+)["']`)
+var buildScript = lazyregexp.New(`\b(?:build|path)["']?\s*=\s*["']([^"'\n]+)["']`)
 
 // file adds a file if a rule names it.
 func (w *walk) file(full, name, base string) {
@@ -232,7 +263,9 @@ func (w *walk) crate(manifest, dir string) {
 	text := head(manifest)
 	for _, m := range buildScript().FindAllSubmatch(text, -1) {
 		script := path.Join(dir, string(m[1]))
-		if strings.HasSuffix(script, ".rs") && filepath.IsLocal(script) {
+		file := filepath.Join(filepath.Dir(manifest), filepath.FromSlash(string(m[1])))
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() &&
+			filepath.IsLocal(script) {
 			w.found = append(w.found, found{script, forRust})
 		}
 	}

@@ -111,11 +111,13 @@ func (f *fakeServer) serve() {
 	}
 }
 
-// runWorkspace runs the code in the working directory that real servers run: the TypeScript
-// library, a build script, and the program named in GOFLAGS.
+// runWorkspace runs the code that real servers run: the TypeScript library, which they also find
+// above the working directory, a build script, and the program named in GOFLAGS.
 func runWorkspace() {
 	tool := strings.TrimPrefix(os.Getenv("GOFLAGS"), "-toolexec=")
-	for _, file := range []string{"node_modules/typescript/lib/tsserver.js", "build.rs", tool} {
+	const library = "typescript/lib/tsserver.js"
+	for _, file := range []string{"node_modules/" + library, "../node_modules/" + library,
+		".vscode/pnpify/" + library, "build.rs", tool} {
 		if text, err := os.ReadFile(file); err == nil {
 			cmd := exec.Command("sh", "-c", string(text))
 			cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
