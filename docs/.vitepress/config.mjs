@@ -75,13 +75,42 @@ function colors(md) {
   });
 }
 
-// breaks allows code in a narrow table to wrap between words, but not within a word.
+// escaped matches a character of HTML, which may be escaped.
+const escaped = /&\w+;|&#\d+;|./gu;
+
+// whole wraps a text so that it is never broken over two lines.
+const whole = (html) => `<span class="whole">${html}</span>`;
+
+// length returns the number of characters that the reader sees.
+const length = (html) => html.match(escaped)?.length ?? 0;
+
+// codeInTable allows a break within a word, because the column of a table may be narrow.
+const codeInTable = (html) =>
+  length(html) <= 9 ? whole(html) : html.replace(/[/_.](?=\w)|[a-z](?=[A-Z])/g, '$&<wbr>');
+
+// codeInProse allows breaks only between the words of long code. A word that is wider than the
+// window of a phone has no span, so that the style sheet breaks it.
+const codeInProse = (html) =>
+  length(html) <= 24
+    ? whole(html)
+    : html.replace(/[^ ]+/g, (word) => (length(word) <= 34 ? whole(word) : word));
+
+// breaks determines where code and the program's name may continue on the next line.
 function breaks(md) {
-  const inline = md.renderer.rules.code_inline;
-  md.renderer.rules.code_inline = (...args) =>
-    inline(...args).replace(/(?<=>)[^<]+/, (code) =>
-      code.replace(/[/_.](?=\w)|[a-z](?=[A-Z])/g, '$&<wbr>'),
+  md.core.ruler.push('in-table', (state) => {
+    let inTable = false;
+    for (const token of state.tokens) {
+      if (/^table_(open|close)$/.test(token.type)) inTable = token.type === 'table_open';
+      for (const child of token.children ?? []) child.meta = { ...child.meta, inTable };
+    }
+  });
+  const { code_inline: code, text } = md.renderer.rules;
+  md.renderer.rules.code_inline = (tokens, i, ...rest) =>
+    code(tokens, i, ...rest).replace(
+      /(?<=>)[^<]+/,
+      tokens[i].meta?.inTable ? codeInTable : codeInProse,
     );
+  md.renderer.rules.text = (...args) => text(...args).replace(/\bagent-lsp\b/g, whole);
 }
 
 // slug converts a heading to an anchor as GitHub does, so that a link works on both sites.
@@ -103,12 +132,22 @@ export default defineConfig({
   cleanUrls: true,
   rewrites: (id) => id.replace(/README\.md$/, 'index.md'),
   // The pages are not in the folder that contains node_modules, so Vite needs the path of vue.
-  vite: { resolve: { alias: { vue: path.join(docs, '.vitepress', 'node_modules', 'vue') } } },
+  vite: {
+    resolve: { alias: { vue: path.join(docs, '.vitepress', 'node_modules', 'vue') } },
+    publicDir: path.join(docs, '.vitepress', 'public'),
+  },
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/icon.svg' }]],
+  // The front page has its own style, and needs neither an outline nor a link to the next page.
+  transformPageData: ({ relativePath, frontmatter }) =>
+    relativePath === 'index.md'
+      ? { frontmatter: { ...frontmatter, pageClass: 'front', aside: false, next: false } }
+      : {},
   markdown: {
     anchor: { slugify: slug },
     config: (md) => [outward, colors, breaks].forEach((change) => change(md)),
   },
   themeConfig: {
+    logo: { src: '/icon.svg', alt: '' },
     nav: shelves.map((folder) => ({ text: title(`${folder}/README.md`), link: `/${folder}/` })),
     sidebar: shelves.map((folder) => ({
       text: title(`${folder}/README.md`),
