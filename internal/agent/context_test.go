@@ -346,7 +346,7 @@ func TestCompactWithNothingToDo(t *testing.T) {
 	})
 }
 
-// TestSoak checks that a session with 100,000 messages in 200 turns uses less than 100 MiB and
+// TestSoak checks that a session keeps all of its 100,000 messages, uses less than 100 MiB, and
 // satisfies every invariant. By default, it sends only a twentieth of the messages. With
 // AGENT_LSP_SOAK=1 (make soak), it sends all of them.
 func TestSoak(t *testing.T) {
@@ -409,6 +409,10 @@ func TestSoak(t *testing.T) {
 			m.most,
 			m.refused,
 		)
+		// The messages of a turn are the prompt, each round's call and result, and the answer.
+		if want := turns * rounds * 2; len(msgs) != want {
+			t.Errorf("%d messages, want %d", len(msgs), want)
+		}
 		if !history.Paired(msgs) || m.refused > 0 {
 			t.Errorf("paired %v, refused %d", history.Paired(msgs), m.refused)
 		}
