@@ -19,7 +19,7 @@ export LC_ALL=C.UTF-8 XDG_STATE_HOME=$tmp/state
 mkdir -p "$WORKSPACE/.git"
 cp "$here/testdata/shop/cart.go" "$WORKSPACE"
 cp "$here/testdata/movie.jsonl" "$AGENT_LSP_SCRIPT"
-"${T[@]}" new-session -d -x 93 -y 30 "'$nvim' --clean -u '$here/movie.lua' 2>'$tmp/err'"
+"${T[@]}" new-session -d -x 93 -y 32 "'$nvim' --clean -u '$here/movie.lua' 2>'$tmp/err'"
 
 frames=() count=0
 # scene HUNDREDTHS TEXT... waits until all texts are on the screen, which then becomes a frame.
@@ -35,7 +35,7 @@ scene() {
   count=$((count + 1))
   local png=$tmp/$count.png
   node "$here/picture.cjs" dark <"$tmp/shot" >"$tmp/page.html"
-  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=800,526 \
+  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=800,560 \
     --user-data-dir="$tmp/chromium" --screenshot="$png" "file://$tmp/page.html" >/dev/null 2>&1
   frames+=("$time" "$png")
 }
@@ -55,17 +55,15 @@ shows() {
 keys() { "${T[@]}" send-keys "$@"; }
 
 scene 80 'package cart' 'total += item.Price'
-keys 'ggO' '// Package cart is not saved yet.' Escape
-scene 120 '// Package cart is not saved yet.' 'cart.go [+]'
-keys ':AgentPrompt Total ignores the quantity'
-scene 100 ':AgentPrompt Total ignores the quantity'
+keys '7Go' 'Quantity int // at least 1' Escape
+scene 150 'Quantity int // at least 1' 'cart.go [+]'
+keys ':AgentPrompt Use Quantity in Total and Count'
+scene 120 ':AgentPrompt Use Quantity in Total and Count'
 keys Enter
-scene 200 'if len(items) == 0 {' 'total += item.Price * item.Quantity' '2 changes in 1 file' accept
+scene 220 'total += item.Price * item.Quantity' 'count += item.Quantity' '    return count' '2 changes in 1 file' accept
 keys 'gla'
-scene 120 '1 change in 1 file' 'total += item.Price * item.Quantity'
-keys ']h'
-scene 60 'gla accept'
+scene 180 '1 change in 1 file' 'total += item.Price * item.Quantity' 'gla accept'
 keys 'gla'
-scene 250 '1 file changed' 'empty basket costs nothing.' 'item.Price * item.Quantity' 'cart.go [+]'
+scene 220 '1 file changed' 'Done: Total and Count use the' 'count += item.Quantity' 'cart.go [+]'
 [ -z "$gif" ] || "$join" "$gif" "${frames[@]}"
 echo "ok  $("$nvim" --version | head -n1), the film"

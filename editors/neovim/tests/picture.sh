@@ -12,16 +12,16 @@ export PLUGIN=${here%/tests} BACKGROUND=$background WORKSPACE=$tmp/shop AGENT_LS
 mkdir -p "$WORKSPACE/.git"
 cp "$here/testdata/shop/cart.go" "$WORKSPACE"
 cat >"$AGENT_LSP_SCRIPT" <<'JSONL'
-{"reasoning":"Total adds each price once.\nThe quantity is never used, and shipping is added even to nothing.","text":"I will read the file first.","toolCalls":[{"name":"read","arguments":{"path":"cart.go"}}],"usage":{"input":5200,"output":80}}
-{"text":"Two changes in `cart.go:11`:\n\n- an **empty basket** costs nothing,\n- each price is *multiplied by its quantity*.\n","toolCalls":[{"name":"edit","arguments":{"path":"cart.go","edits":[{"old_string":"func Total(items []Item) int {\n","new_string":"func Total(items []Item) int {\n\tif len(items) == 0 {\n\t\treturn 0\n\t}\n"},{"old_string":"total += item.Price","new_string":"total += item.Price * item.Quantity"}]}}],"usage":{"input":6100,"output":160}}
+{"reasoning":"Item has a new field, Quantity.\nTotal and Count do not use it yet.","text":"I will read the file first.","toolCalls":[{"name":"read","arguments":{"path":"cart.go"}}],"usage":{"input":5200,"output":80}}
+{"text":"Two changes in `cart.go:15`:\n\n- `Total` multiplies each price by its *quantity*,\n- `Count` adds up the **quantities**.\n","toolCalls":[{"name":"edit","arguments":{"path":"cart.go","edits":[{"old_string":"total += item.Price","new_string":"total += item.Price * item.Quantity"},{"old_string":"\treturn len(items)\n","new_string":"\tcount := 0\n\tfor _, item := range items {\n\t\tcount += item.Quantity\n\t}\n\treturn count\n"}]}}],"usage":{"input":6100,"output":160}}
 {"text":"Done."}
 JSONL
 "${T[@]}" new-session -d -x 132 -y 34 "'$nvim' --clean -u '$here/picture.lua' 2>'$tmp/err'"
 shot() { "${T[@]}" capture-pane -p -e -N >"$tmp/shot" && sed 's/\x1b\[[0-9;:]*m//g' "$tmp/shot" >"$tmp/text"; }
 seen() { shot && for want in "$@"; do grep -qF -- "$want" "$tmp/text" || return 1; done; }
 i=0
-until seen '    if len(items) == 0 {' '        total += item.Price * item.Quantity' 'total += item.Price' '❯ Total ignores' \
-  '▸ Total adds each price once. (2 lines)' '✓ Read cart.go' '▸ output,' '✎ Edit cart.go' '● waiting for you · Total ignores' '2 changes in 1 file, +4 -1' 'agent: 2 hunks to decide' 'context 2' '(unsaved)' '- an empty basket'; do
+until seen '    total += item.Price * item.Quantity' '        count += item.Quantity' 'return len(items)' '❯ Total and Count' \
+  '▸ Item has a new field, Quantity. (2 lines)' '✓ Read cart.go' '▸ output,' '✎ Edit cart.go' '● waiting for you · Total and Count' '2 changes in 1 file, +6 -2' 'agent: 2 hunks to decide' 'context 2' 'Quantity int // at least 1' '- Count adds up'; do
   i=$((i + 1))
   [ $i -lt 1200 ] || { cat "$tmp/text" "$tmp/err"; echo 'picture.sh: this is not what should be seen'; exit 1; }
   sleep 0.05

@@ -22,7 +22,7 @@ function M.open(background, width)
   vim.cmd.edit('cart.go')
   require('agent_lsp').on('review', function(params)
     if params.count == 2 then
-      vim.api.nvim_win_set_cursor(0, { 13, 0 })
+      vim.api.nvim_win_set_cursor(0, { 15, 0 })
     end
   end)
 end

@@ -48,11 +48,11 @@ local function key_texts()
   end
   local status = require('agent_lsp.panel').state.status
   if status == 'running' or status == 'awaiting' then
-    local stop = ', Ctrl-C stops'
+    local stop = '; Ctrl-C stops'
     local enter = 'Enter sends now'
-    return { enter .. ', Alt-Enter after this turn' .. stop, enter .. stop, enter }
+    return { enter .. '; Alt-Enter after this turn' .. stop, enter .. stop, enter }
   end
-  return { 'Enter sends, @ adds a file', 'Enter sends' }
+  return { 'Enter sends; @ adds a file', 'Enter sends' }
 end
 
 --- Returns the line above the input, which shows the prompt's context and the keys.

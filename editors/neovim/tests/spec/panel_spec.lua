@@ -205,12 +205,12 @@ H.case('an empty panel shows help until the first prompt', function()
       H.equal(vim.api.nvim_eval_statusline(hint, {}).width <= width, true, hint)
     end
   end
-  hints({ [40] = 'Enter sends, @ adds a file', [20] = '#Enter sends' })
+  hints({ [40] = 'Enter sends; @ adds a file', [20] = '#Enter sends' })
   local state = require('agent_lsp.panel').state
   state.status = 'running'
   hints({
-    [60] = 'Enter sends now, Alt%-Enter after this turn, Ctrl%-C stops',
-    [40] = 'Enter sends now, Ctrl%-C stops',
+    [60] = 'Enter sends now; Alt%-Enter after this turn; Ctrl%-C stops',
+    [40] = 'Enter sends now; Ctrl%-C stops',
     [20] = '#Enter sends now',
   })
   state.status = 'idle'

@@ -1,25 +1,22 @@
 package cart
 
-// Item is a product and its quantity.
+// Item is a product in the cart.
 type Item struct {
 	Name     string
-	Price    int // price in cents
-	Quantity int
+	Category string
+	Price    int // in cents
 }
 
-// Total adds up the items.
+// Total returns the price of all items.
 func Total(items []Item) int {
-	total := 100 // shipping
+	total := 0
 	for _, item := range items {
 		total += item.Price
 	}
 	return total
 }
 
-// Count is the number of items.
-func Count(items []Item) (n int) {
-	for _, item := range items {
-		n += item.Quantity
-	}
-	return n
+// Count returns the number of items.
+func Count(items []Item) int {
+	return len(items)
 }
