@@ -55,7 +55,7 @@ func TestDaemonsKilledAtRandom(t *testing.T) {
 			t.Fatalf("kill %d of seed %d", i, seed)
 		}
 	}
-	t.Logf("%d daemons killed, %d of them during a call, after %d commands in total: each session loaded and continued",
+	t.Logf("%d daemons killed, %d of them during a call, after %d commands in total: each session loaded, and every fourth continued",
 		kills, interrupted, steps)
 }
 

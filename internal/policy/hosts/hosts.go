@@ -203,7 +203,7 @@ func (l Lists) CheckAddress(ip netip.Addr) error {
 	if err := l.checkDenied(ip); err != nil || Public(ip) || l.allow.covers(ip) {
 		return err
 	}
-	return fmt.Errorf("its address %s belongs to this machine or to a private network", ip)
+	return fmt.Errorf("its address %s belongs to this machine, to a private network or to a reserved range", ip)
 }
 
 // checkDenied returns the reason if an address is denied, and nil otherwise.
