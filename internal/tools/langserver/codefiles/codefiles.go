@@ -57,7 +57,9 @@ var codeFiles = map[string]codeFile{
 	".pnp.cjs":           {kind: forTypeScript}, ".pnp.js": {kind: forTypeScript},
 	".pnp.loader.mjs": {kind: forTypeScript},
 	".luarc.json":     {forLua, "plugin"}, ".luarc.jsonc": {forLua, "plugin"},
-	".clangd": {forC, "External"},
+	// clangd writes the files that compiler options such as -MJ name, wherever they are.
+	".clangd": {kind: forC}, "compile_commands.json": {kind: forC},
+	"compile_flags.txt": {kind: forC},
 }
 
 // otherCode contains patterns of the files that a language server may run if kindsOf does not list

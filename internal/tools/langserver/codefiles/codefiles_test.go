@@ -36,6 +36,8 @@ func TestCodeThatServersRun(t *testing.T) {
 	put("sub/.luarc.json", `{"runtime.plugin": "x.lua"}`)
 	put(".luarc.json", `{}`)
 	put(".clangd", "Index:\n  External:\n    Server: h:1\n")
+	put("c/compile_flags.txt", "-MJ\n/home/me/.bashrc\n")
+	put("c/build/compile_commands.json", "[]")
 	put("build.zig", "x")
 	put("r/rust-project.json", "{}")
 	put("r/rust-analyzer.toml", "x")
@@ -47,11 +49,12 @@ func TestCodeThatServersRun(t *testing.T) {
 	rust := ".cargo/config.toml ./src Cargo.toml script.rs sub/Cargo.toml sub/build.rs " +
 		"r/rust-project.json r/rust-analyzer.toml r/Cargo.toml r/compile"
 	ts := "p/.vscode/pnpify/typescript/lib a/node_modules/typescript/lib b/tsconfig.build.json c/tsconfig.json"
+	c := ".clangd c/compile_flags.txt c/build/compile_commands.json"
 	for command, want := range map[string]string{
 		"gopls": "", "/opt/bin/pyright-langserver": "",
 		"rust-analyzer": rust, "typescript-language-server": ts, "vtsls": ts,
-		"lua-language-server": "sub/.luarc.json", "clangd": ".clangd",
-		"zls": rust + " " + ts + " sub/.luarc.json .clangd build.zig",
+		"lua-language-server": "sub/.luarc.json", "clangd": c,
+		"zls": rust + " " + ts + " sub/.luarc.json build.zig " + c,
 	} {
 		code := New().Code(top, top, command)
 		got, all := code.Names, code.All
