@@ -26,6 +26,7 @@ func (w *walker) call(c *syntax.CallExpr) {
 	if len(args) == 0 {
 		if len(assigns) > 0 {
 			w.add(Part{Words: assigns, Dynamic: make([]bool, len(assigns)), Class: Mutates,
+				Forms:  w.valueForms(assigns),
 				Reason: "it sets " + variables(assigns) + ", which can change what programs do"})
 		}
 		return
@@ -82,10 +83,40 @@ func (w *walker) simple(args []arg, assigns []string) {
 		p.Forms = p.Forms[:maxForms]
 		w.opaque(args[0].text + " has too many arguments to analyze")
 	}
+	p.Forms = append(p.Forms, w.valueForms(assigns)...)
+	launcher := launchers.has(commandName(args[0].text))
+	if launcher {
+		for _, a := range args[1:] {
+			if !a.dynamic && strings.ContainsAny(a.text, " \t\n;&|$`") {
+				p.Forms = append(p.Forms, w.scriptForms(a.text)...)
+			}
+		}
+	}
 	w.add(p)
-	if launchers.has(commandName(args[0].text)) {
+	if launcher {
 		w.launched(args)
 	}
+}
+
+// valueForms returns the commands in the values of variables, which programs may run.
+func (w *walker) valueForms(assigns []string) (forms [][]string) {
+	for _, a := range assigns {
+		_, value, _ := strings.Cut(a, "=")
+		forms = append(forms, w.scriptForms(value)...)
+	}
+	return forms
+}
+
+// scriptForms returns the commands in a text that a program may run as a script, so that deny rules
+// also match them. It does not change the rest of the result.
+func (w *walker) scriptForms(text string) (forms [][]string) {
+	inner := &walker{depth: w.depth, wrapped: w.wrapped, words: w.words}
+	inner.script(text)
+	w.words = inner.words
+	for _, p := range inner.parts {
+		forms = append(append(forms, p.Words), p.Forms...)
+	}
+	return forms[:min(len(forms), maxForms)]
 }
 
 // launched finds the first wrapper, or shell with a script, among a launcher's arguments. It
@@ -115,6 +146,10 @@ func (w *walker) classOf(args []arg) (Class, string) {
 		w.opaque(why)
 	}
 	switch name {
+	case ".", "source":
+		if len(args) > 1 && unknownScript(args[1]) {
+			w.readsScript(name)
+		}
 	case "cd", "pushd", "popd":
 		w.movedTo = true
 	case "git":

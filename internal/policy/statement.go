@@ -190,6 +190,9 @@ func (w *walker) assign(a *syntax.Assign) (text string, harmless bool) {
 		return "", false
 	}
 	harmless = harmlessVariable(a.Name.Value)
+	if runText.has(a.Name.Value) {
+		w.opaque("it sets " + a.Name.Value + ", whose value the shell runs")
+	}
 	text = a.Name.Value + "="
 	if a.Index != nil {
 		w.arithm(a.Index)
@@ -207,6 +210,9 @@ func (w *walker) assign(a *syntax.Assign) (text string, harmless bool) {
 	}
 	return text, harmless
 }
+
+// runText are the variables whose values shells run as commands.
+var runText = words{list: "BASH_ENV ENV PROMPT_COMMAND PS0 PS1 PS2 PS4"}
 
 // setsVariable records that a variable gets a value that is not known to be harmless.
 func (w *walker) setsVariable(name string) {

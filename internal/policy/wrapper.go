@@ -149,6 +149,9 @@ func (w *walker) env(args []arg, assigns []string) {
 		if !ok {
 			break
 		}
+		if runText.has(name) {
+			w.opaque("it sets " + name + ", whose value the shell runs")
+		}
 		if !harmlessVariable(name) || args[i].mayBeFlag() {
 			assigns = append(assigns, args[i].text)
 		}
@@ -232,12 +235,23 @@ func (w *walker) shell(args []arg, assigns []string) {
 			w.opaque(args[0].text + " has the option " + a.text + ", which is not analyzed")
 			return
 		default: // a script file
+			if unknownScript(a) {
+				w.readsScript(args[0].text)
+				return
+			}
 			p := part(args, assigns, Mutates, "it runs the script "+a.text)
 			w.add(p)
 			return
 		}
 	}
 	w.readsScript(args[0].text)
+}
+
+// unknownScript reports whether the file of a script is standard input, or another source that
+// exists only while the command runs.
+func unknownScript(a arg) bool {
+	return a.mayBeFlag() || strings.HasPrefix(a.text, "/dev/") ||
+		strings.HasPrefix(a.text, "/proc/")
 }
 
 func (w *walker) readsScript(sh string) {
