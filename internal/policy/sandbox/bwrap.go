@@ -9,6 +9,13 @@ import (
 // keptInRun are folders under /run that contain programs, not sockets.
 var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-driver"}
 
+// kernelSettings are the files under /proc through which root can change the kernel's settings,
+// even without capabilities. With core_pattern, for example, the kernel starts a program of the
+// command's choice outside the sandbox. bubblewrap does not make them read-only if it drops all
+// capabilities.
+var kernelSettings = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus",
+	"/proc/fs", "/proc/acpi", "/proc/scsi", "/proc/mtrr"}
+
 // bwrapPrefix returns the bubblewrap command line. It mounts the root read-only, replaces /run and
 // /tmp (where the sockets of other programs are), and then binds the readable and writable paths.
 // bubblewrap keeps the working folder in which it was started. If there is a proxy, bubblewrap
@@ -16,6 +23,9 @@ var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-dr
 func bwrapPrefix(box Support, s Spec) []string {
 	args := []string{box.Bwrap, "--unshare-pid", "--unshare-ipc", "--die-with-parent",
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"}
+	for _, p := range kernelSettings {
+		args = append(args, "--ro-bind-try", p, p)
+	}
 	args = append(args, capArgs()...)
 	if s.Network {
 		args = append(args, "--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve")

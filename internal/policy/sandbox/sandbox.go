@@ -251,7 +251,7 @@ func (s Support) covers() string {
 			", own process and IPC namespaces; does not cover: reading files, creating files that start programs, Unix sockets outside /run and /tmp (" + s.Why + ")"
 	case Namespace:
 		return fmt.Sprintf(
-			"network namespace and Landlock ABI %d: %s; network only through the proxy; does not cover: reading files, chmod and timestamps outside, Unix sockets by path (%s)",
+			"network namespace and Landlock ABI %d: %s; network only through the proxy; does not cover: reading files, modes, owners, attributes and timestamps outside, Unix sockets by path (%s)",
 			s.ABI,
 			write,
 			s.Why,
@@ -262,7 +262,7 @@ func (s Support) covers() string {
 			network, gap = tcpWords(s.ABI), " UDP, MPTCP and raw sockets,"
 		}
 		return fmt.Sprintf(
-			"Landlock ABI %d: %s; %s, not even loopback; does not cover: reading files, chmod and timestamps outside,%s Unix sockets by path (%s)",
+			"Landlock ABI %d: %s; %s, not even loopback; does not cover: reading files, modes, owners, attributes and timestamps outside,%s Unix sockets by path (%s)",
 			s.ABI,
 			write,
 			network,

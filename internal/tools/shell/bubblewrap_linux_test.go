@@ -2,6 +2,7 @@ package shell
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -35,6 +36,26 @@ func TestBubblewrapKeepsFilesThatStartPrograms(t *testing.T) {
 			if got, _ := os.ReadFile(s.work + "/" + name); string(got) != want {
 				t.Errorf("%s: %q, want %q", name, got, want)
 			}
+		}
+	}
+}
+
+// TestSandboxesKeepTheKernelsSettings checks that a command cannot open the kernel's settings for
+// writing. Root needs no capability for them, and core_pattern starts programs outside the sandbox.
+func TestSandboxesKeepTheKernelsSettings(t *testing.T) {
+	home, victim := attackHome(t), startVictim(t)
+	r := newRunner(t)
+	for _, box := range boxes(t) {
+		s := newScene(t, &attack{}, victim, home)
+		defer s.close()
+		got := run(t, r, Command{Sandbox: planFor(t, box, s, "workspace"), Dir: s.work, Script: `
+			for f in /proc/sys/kernel/core_pattern /proc/sys/kernel/hostname \
+				/proc/sys/vm/swappiness /proc/sysrq-trigger /proc/mtrr; do
+				test -e $f && (: >> $f) 2> /dev/null && echo opened $f
+			done; cat /proc/sys/kernel/ostype`})
+		text := got.Text()
+		if strings.Contains(text, "opened") || !strings.Contains(text, "Linux") {
+			t.Errorf("%s: %s", box.Kind, text)
 		}
 	}
 }
