@@ -2,7 +2,7 @@
 // user may edit it before accepting). Saving the proposed side stores its text here and decides
 // nothing.
 import * as vscode from 'vscode';
-import { grow, isOpen, sidesOf, type Mark, type Sides } from './hunks';
+import { grow, isOpen, shownBase, sidesOf, type Mark, type Sides } from './hunks';
 import type { PendingFile, PendingHunk, Proposals } from './proposals';
 import { isReviewTab } from './tab';
 
@@ -73,7 +73,9 @@ export class SideDocuments
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
     const pending = await this.pending(uri);
-    return isUndecided(pending) ? (await sides(pending)).base : this.decidedText(uri);
+    if (!isUndecided(pending)) return this.decidedText(uri);
+    const settings = vscode.workspace.getConfiguration('diffEditor');
+    return shownBase(await sides(pending), settings.get('ignoreTrimWhitespace') !== false);
   }
 
   /**

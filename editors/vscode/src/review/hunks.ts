@@ -185,6 +185,15 @@ export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides 
   };
 }
 
+/**
+ * Returns the base text as a diff shows it. If a side of a diff is empty, VS Code treats its only
+ * line as changed, and shows an empty removed line above the text of a new file. If the diff ignores
+ * spaces at the ends of lines, a line with a space equals the empty last line of the new text.
+ */
+export function shownBase({ base, proposed }: Sides, ignoresSpace: boolean): string {
+  return base === '' && ignoresSpace && proposed.endsWith('\n') ? ' ' : base;
+}
+
 /** The start and end offsets of a part of a text. */
 type Span = [number, number];
 

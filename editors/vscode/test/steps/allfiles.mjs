@@ -59,6 +59,9 @@ async function decidedInReview(d) {
   assert.deepEqual(await row(d, 'calc.js', '1 of 2').locator('a').count(), 4);
   await row(d, 'greet.js', '1 of 1').waitFor();
   await row(d, 'new.js', '1 of 1, new file').waitFor();
+  const removed = (name) => entry(d, name).locator('.line-delete');
+  await removed('greet.js').first().waitFor();
+  assert.equal(await removed('new.js').count(), 0, 'a new file has no removed line');
   await pictured(d, (theme) => d.shot(`review-all-${theme}`));
   await d.clickUntil(
     button(d, 'calc.js', '1 of 2', 'Accept'),

@@ -9,6 +9,7 @@ import {
   nextMark,
   Offsets,
   shift,
+  shownBase,
   sidesOf,
   type Change,
 } from '../../src/review/hunks';
@@ -138,6 +139,15 @@ test('both sides of an applied file', () => {
   const sides = sidesOf('a\nB\nB2\nc\n', f, marksFrom(f));
   assert.equal(sides.base, 'a\nb\nc\n');
   assert.equal(sides.proposed, 'a\nB\nB2\nc\n');
+});
+
+test('a diff of a new file has no removed line', () => {
+  const sides = (base: string, proposed: string) => ({ base, proposed, marks: [], baseMarks: [] });
+  // The line equals the empty last line of the new text, because the diff ignores the space.
+  assert.equal(shownBase(sides('', 'a\nb\n'), true), ' ');
+  assert.equal(shownBase(sides('', 'a\nb\n'), false), '');
+  assert.equal(shownBase(sides('', 'a'), true), '', 'this text has no line that is equal');
+  assert.equal(shownBase(sides('a\n', 'b\n'), true), 'a\n');
 });
 
 test('both sides keep the line endings of the file', () => {
