@@ -94,8 +94,9 @@ local function autoread(buf)
   return own
 end
 
---- Reloads the unchanged buffers whose files a command changed, as Neovim does when it gains focus.
-local function reread()
+--- Reloads the unchanged buffers whose files changed on disk, as Neovim does when it gains focus.
+--- Neovim itself would also ask about changed buffers.
+function M.reread()
   waiting = false
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     local file = vim.api.nvim_buf_is_loaded(buf)
@@ -111,7 +112,7 @@ events.on('item/completed', function(params)
   local item = params.item
   if item.type == 'toolCall' and not harmless[item.name] and not params.replay and not waiting then
     waiting = true
-    vim.schedule(reread)
+    vim.schedule(M.reread)
   end
 end)
 

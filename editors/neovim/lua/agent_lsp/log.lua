@@ -60,6 +60,12 @@ local function is_too_long(text)
   return text:find('\n') ~= nil or vim.api.nvim_strwidth(text) > vim.v.echospace
 end
 
+--- Returns a text for the line below the windows. Control characters are replaced, because Neovim
+--- draws them wider than nvim_strwidth counts them.
+local function printable(text)
+  return (vim.trim(text):gsub('[%z\1-\9\11-\31\127]', ' '))
+end
+
 --- Shows a message to the user. Warnings and errors are also written to the log. The panel, if it
 --- is open, also shows errors.
 ---@param text string
@@ -74,12 +80,13 @@ function M.tell(text, level, short)
     if level >= vim.log.levels.ERROR then
       in_panel(text)
     end
-    text = 'agent-lsp: ' .. text
     if writes_below() then
+      text, short = printable(text), short and printable(short)
       -- The list of choices may still be on the screen. Without a redraw, Neovim would show the
       -- "Press ENTER" prompt.
       vim.cmd.redraw()
     end
+    text = 'agent-lsp: ' .. text
     if writes_below() and short and is_too_long(text) then
       text = 'agent-lsp: ' .. short
     end

@@ -1,6 +1,7 @@
 --- Undoes the agent's changes: those from the last turn, or those since a checkpoint that the user
 --- previews first. Each restore adds an entry to the transcript and can itself be undone.
 local client = require('agent_lsp.client')
+local disk = require('agent_lsp.disk')
 local items = require('agent_lsp.items')
 local log = require('agent_lsp.log')
 local render = require('agent_lsp.render')
@@ -144,7 +145,7 @@ function M.restore(id, at, kind, scope, prompt)
     end
     local left = skipped(res.conflicts)
     undos[res.undoCheckpointId] = { kind = opposite(kind), scope = scope, skipped = left }
-    vim.cmd.checktime()
+    disk.reread()
     local text = describe(#res.changes, kind, scope)
     local to = prompt and (' to the state before "%s"'):format(prompt) or ''
     local undo = prompt and ':AgentUndo undoes this' or 'use :AgentUndo again to undo this'
