@@ -131,7 +131,7 @@ func (d *demo) decide(ctx context.Context, p wire.Proposal, diff string) error {
 	if d.alone {
 		return d.decideAlone(ctx, p)
 	}
-	answer := d.choose(ctx, "accept? [y]es [n]o [h]unk by hunk", "ynh", d.byItself(p))
+	answer := d.choose(ctx, "accept? [y]es, [n]o, [h]unk by hunk", "ynh", d.byItself(p))
 	var decisions []wire.Decision
 	switch answer {
 	case "y":
@@ -208,7 +208,7 @@ func (d *demo) hunkByHunk(ctx context.Context, p wire.Proposal) []wire.Decision 
 				def = "n"
 			}
 			dec := wire.Decision{HunkID: h.HunkID, Action: "accept"}
-			if d.choose(ctx, fmt.Sprintf("hunk %d? [y]es [n]o", n), "yn", def) != "y" {
+			if d.choose(ctx, fmt.Sprintf("hunk %d? [y]es, [n]o", n), "yn", def) != "y" {
 				dec.Action, dec.Comment = "reject", d.comment(ctx, demoComment)
 			}
 			out = append(out, dec)

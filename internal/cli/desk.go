@@ -125,7 +125,7 @@ func (d *demo) comment(ctx context.Context, def string) string {
 
 // permissionKeys maps keys to the kinds of options, in the order in which the options are offered.
 var permissionKeys = []struct{ key, kind, label string }{
-	{"y", "allow_once", "[y]es"}, {"s", "allow_session", "yes, for this [s]ession"},
+	{"y", "allow_once", "[y]es"}, {"s", "allow_session", "for this [s]ession"},
 	{"a", "allow_always", "[a]lways"}, {"n", "reject_once", "[n]o"},
 }
 
@@ -138,7 +138,7 @@ func (d *demo) permit(ctx context.Context,
 			d.view.line(visible.Text(strings.TrimSuffix(line, "\n")))
 		}
 	}
-	keys, question := "", "allow?"
+	keys, choices := "", []string(nil)
 	byKey := map[string]string{}
 	for _, k := range permissionKeys {
 		for _, o := range p.Options {
@@ -146,20 +146,21 @@ func (d *demo) permit(ctx context.Context,
 				continue
 			}
 			keys, byKey[k.key] = keys+k.key, o.OptionID
-			question += " " + k.label
+			choice := k.label
 			if o.Pattern != "" && (k.key == "a" || k.key == "s" && !hasAlways(p.Options)) {
-				question += " " + visible.Text(o.Pattern)
+				choice += " " + visible.Text(o.Pattern)
 			}
+			choices = append(choices, choice)
 		}
 	}
 	if byKey["n"] == "" {
-		question += " [n]o"
+		choices = append(choices, "[n]o")
 	}
 	byItself := "y"
 	if p.Sandbox == "outside" {
 		byItself = "n" // only the user may let a command leave the sandbox
 	}
-	key := d.choose(ctx, question, keys+"n", byItself)
+	key := d.choose(ctx, "allow? "+strings.Join(choices, ", "), keys+"n", byItself)
 	if id := byKey[key]; id != "" {
 		res := wire.RequestPermissionResult{OptionID: id}
 		if key == "n" && d.desk != nil && ctx.Err() == nil {

@@ -313,7 +313,7 @@ func TestPersonAnswers(t *testing.T) {
 	if res := d.put(t.Context(), q); res.Answer != "7" {
 		t.Errorf("answer %+v", res)
 	}
-	has(t, "screen", screen.String(), "allow? [y]es [a]lways bash(x *) [n]o", "1. red", "2. blue")
+	has(t, "screen", screen.String(), "allow? [y]es, [a]lways bash(x *), [n]o", "1. red", "2. blue")
 }
 
 // TestDemoWithoutTerminal checks that a demo without a terminal decides by the edit policy, which

@@ -326,7 +326,7 @@ func foundServerOnTheCommandLine(t *testing.T) {
 		screen.answer(t, "allow? ", answer)
 		_ = cmd.Wait() // the exit code is checked below
 		text, out := screen.shown(), stdout.String()
-		has(t, "the terminal", text, foundTitle, server.exe, "allow? [a]lways [n]o")
+		has(t, "the terminal", text, foundTitle, server.exe, "allow? [a]lways, [n]o")
 		if got := cmd.ProcessState.ExitCode(); got != want ||
 			(out == "answered\n") != (want == exitOK) {
 			t.Errorf("%q: exit code %d, stdout %q\n%s", answer, got, out, text)
