@@ -59,6 +59,7 @@ func TestNothingGoesToAServerWithoutAnAnswer(t *testing.T) {
 		if e := retry.As(call()); e == nil || e.Kind != retry.Auth {
 			t.Errorf("%s: %+v", when, e)
 		}
+		p.learn(t.Context(), &config.Endpoint{ID: "ollama", BaseURL: url, Probed: true}, "m")
 		if len(server.seen) > 0 {
 			t.Errorf("%s: the server received %q", when, server.seen)
 		}

@@ -148,10 +148,11 @@ func serverKind(e *config.Endpoint) string {
 
 // learn asks a local server for the window and the capabilities of a model, unless it was asked
 // within the last minute. Only the first prompt waits for the response, for at most reportTimeout.
-// Later prompts use the last response, which is refreshed in the background.
+// Later prompts use the last response, which is refreshed in the background. learn sends nothing to
+// a server that may not get prompts yet.
 func (p *providers) learn(ctx context.Context, e *config.Endpoint, id string) {
 	kind := serverKind(e)
-	if kind == "" || id == "" || p.script != nil {
+	if kind == "" || id == "" || p.script != nil || p.local != nil && p.mayPrompt(e) != nil {
 		return
 	}
 	if _, recent := p.reports.get(e.BaseURL, id); recent {

@@ -174,8 +174,7 @@ func unreadableRunes(text string) string {
 		switch {
 		case unicode.IsControl(r) && r != '\n' && r != '\t':
 			return "it contains a control character"
-		// U+FE00 to U+FE0F are variation selectors.
-		case r != '\n' && r != '\t' && visible.Hidden(r), r >= 0xFE00 && r <= 0xFE0F:
+		case r != '\n' && r != '\t' && visible.Hidden(r):
 			return "it contains an invisible character"
 		case r == '(' || r == '{':
 			open++

@@ -43,7 +43,7 @@ func (e *sessionEnv) fetchTool() tool.Tool {
 		prepare: func(_ *tool.Call, a fetchArgs) tool.Prepared {
 			return tool.Prepared{
 				Label:   "Fetch " + oneLine(a.URL, 80),
-				Subject: networkSubject("Fetch "+a.URL, a.URL),
+				Subject: networkSubject(fetchTitle(a.URL), a.URL),
 				Run:     bind(f.fetch, a),
 			}
 		},
@@ -61,15 +61,43 @@ func networkSubject(title, address string) *tool.Subject {
 	return &tool.Subject{Kind: tool.SubjectNetwork, Title: oneLine(title, len(title)), Name: host}
 }
 
+// fetchTitle returns the question about an address. It shows the address that is requested. The
+// model's spelling of the host could look like another host.
+func fetchTitle(address string) string {
+	if u, err := parseAddress(address); err == nil && u.Host != "" {
+		address = u.String()
+	}
+	return "Fetch " + address
+}
+
 // parseAddress parses an address as models write it: possibly with spaces around it, or without a
 // scheme.
 func parseAddress(address string) (*url.URL, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
 	if err == nil && u.Scheme == "" {
-		return url.Parse("https://" + address)
+		u, err = url.Parse("https://" + address)
 	}
-	return u, err
+	if err != nil {
+		return nil, err
+	}
+	return normalized(u), nil
+}
+
+// normalized returns an address with its host in the spelling that rules and questions use.
+func normalized(u *url.URL) *url.URL {
+	name, err := hosts.Normalize(u.Hostname())
+	if err != nil {
+		return u
+	}
+	out := *u
+	if out.Host = name; strings.Contains(name, ":") {
+		out.Host = "[" + name + "]"
+	}
+	if port := u.Port(); port != "" {
+		out.Host += ":" + port
+	}
+	return &out
 }
 
 // hostName returns the host of an address in the spelling that rules and questions use. If the text

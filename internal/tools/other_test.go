@@ -339,6 +339,27 @@ func TestFetchSubjectIsTheHost(t *testing.T) {
 	}
 }
 
+// TestFetchShowsTheHost checks that a question shows the host that is contacted, even if the model
+// spells it so that it looks like another host.
+func TestFetchShowsTheHost(t *testing.T) {
+	h := newHarness(t).fetching(FetchOptions{})
+	for address, want := range map[string]string{
+		"https://example.com/a?b=c#d":         "Fetch https://example.com/a?b=c#d",
+		"example.com/a":                       "Fetch https://example.com/a",
+		"https://EXAMPLE.com./":               "Fetch https://example.com/",
+		"https://\u0435xample.com/":           "Fetch https://xn--xample-2of.com/",
+		"https://example\u3002com/":           "Fetch https://example.com/",
+		"http://\uff11\uff12\uff17.0.0.1:80/": "Fetch http://127.0.0.1:80/",
+		"http://[::FFFF:127.0.0.1]/":          "Fetch http://127.0.0.1/",
+		"http://[0:0::1]:8080/":               "Fetch http://[::1]:8080/",
+		"mailto:a@example.com":                "Fetch mailto:a@example.com",
+	} {
+		if got := h.prepared("fetch", args{"url": address}).Subject.Title; got != want {
+			t.Errorf("the question about %q is %q, want %q", address, got, want)
+		}
+	}
+}
+
 // TestWebSearchKeyStaysWithTheEndpoint checks that the key is not sent to a host to which the
 // endpoint redirects.
 func TestWebSearchKeyStaysWithTheEndpoint(t *testing.T) {

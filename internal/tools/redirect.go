@@ -88,5 +88,5 @@ func redirectOf(resp *http.Response) (*url.URL, error) {
 	if err != nil {
 		return nil, &badRedirect{resp.Request.URL.Host, "it redirects to an invalid address"}
 	}
-	return u, nil
+	return normalized(u), nil
 }

@@ -100,7 +100,7 @@ func (s *searcher) search(ctx context.Context, call *tool.Call, opt WebSearchOpt
 	if err != nil || u.Host == "" {
 		return nil, errors.New("the search endpoint in the settings is not a valid address")
 	}
-	resp, body, err := s.follow(ctx, call, opt, u)
+	resp, body, err := s.follow(ctx, call, opt, normalized(u))
 	if err != nil {
 		return nil, fmt.Errorf("searching the web: %w", plainNet(err, fetchTimeout))
 	}

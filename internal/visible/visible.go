@@ -39,14 +39,16 @@ func Lines(s string) string {
 }
 
 // Hidden reports whether r is invisible or looks like an ordinary space. This includes control,
-// bidirectional and zero-width characters, other spaces, and letters without a glyph.
+// bidirectional and zero-width characters, variation selectors, other spaces, and letters without a
+// glyph.
 func Hidden(r rune) bool {
 	switch r {
 	case ' ':
 		return false
-	case 0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0x034F, 0x17B4, 0x17B5:
+	case 0x2800: // a braille cell without dots
 		return true
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Zs,
-		unicode.Co, unicode.Cs)
+		unicode.Co, unicode.Cs, unicode.Variation_Selector,
+		unicode.Other_Default_Ignorable_Code_Point)
 }

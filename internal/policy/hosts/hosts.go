@@ -78,6 +78,9 @@ func Parse(allow, deny []string) (Lists, []error) {
 func (l *list) add(entry string) error {
 	entry = strings.TrimSpace(entry)
 	if p, err := netip.ParsePrefix(entry); err == nil {
+		if ip := p.Addr(); ip.Is4In6() && p.Bits() >= 96 { // addresses are compared as IPv4
+			p = netip.PrefixFrom(ip.Unmap(), p.Bits()-96)
+		}
 		l.nets = append(l.nets, p.Masked())
 		return nil
 	}

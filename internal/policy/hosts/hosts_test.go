@@ -51,11 +51,12 @@ func lists(t *testing.T, allow, deny string) Lists {
 
 func TestLists(t *testing.T) {
 	l := lists(t, "*.Example.org bücher.example 10.0.0.0/8 192.0.2.7",
-		"bad.example.org 10.1.0.0/16 *.evil.example")
+		"bad.example.org 10.1.0.0/16 *.evil.example ::ffff:10.3.0.0/112 ::ffff:10.4.0.1")
 	for host, want := range map[string]string{
 		"a.example.org": "allow", "example.org": "", "bad.example.org": "deny",
 		"xn--bcher-kva.example": "allow", "x.evil.example": "deny", "evil.example": "",
-		"10.2.3.4": "allow", "10.1.2.3": "deny", "192.0.2.7": "allow", "192.0.2.8": "",
+		"10.2.3.4": "allow", "10.1.2.3": "deny",
+		"10.3.2.1": "deny", "10.4.0.1": "deny", "192.0.2.7": "allow", "192.0.2.8": "",
 	} {
 		got := ""
 		if l.Denied(host) {

@@ -97,7 +97,7 @@ func answerFrom(raw json.RawMessage) wire.AskResult {
 		text = strings.Join(list, ", ")
 	}
 	_, answered := o["answer"]
-	if !answered || string(o["answer"]) == "null" || o.Bool("declined") {
+	if !answered || string(o["answer"]) == "null" || o.Has("declined") {
 		return wire.AskResult{Declined: true}
 	}
 	return wire.AskResult{Answer: clip(text)}

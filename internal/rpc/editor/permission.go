@@ -77,7 +77,7 @@ func replyFrom(raw []byte, options []policy.Option) policy.Reply {
 	o := conn.ObjectFrom(raw)
 	id := o.String("optionId")
 	for _, option := range options {
-		if option.ID == id && !o.Bool("cancelled") {
+		if option.ID == id && !o.Has("cancelled") {
 			return policy.Reply{OptionID: id, Feedback: clip(o.String("feedback"))}
 		}
 	}

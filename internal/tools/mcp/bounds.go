@@ -8,6 +8,8 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
 // One message from a server may have this many bytes and this many JSON values. The number of
@@ -85,6 +87,34 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return n, err
+}
+
+// The parts of a result that are not text have their own limits, because they are sent to the
+// provider with each later request, or to the client, and are stored in the session.
+const (
+	maxImages     = 20
+	maxImageBytes = 3_500_000 // all images in one result; base64 adds a third
+	maxDetails    = 1 << 20   // structured content, which only clients get
+)
+
+// images counts the images in a result.
+type images struct{ count, bytes int }
+
+// add counts an image. It returns the reason if the image must be omitted, and "" otherwise.
+func (i *images) add(b *message.Block) (why string) {
+	switch b.MimeType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+	default:
+		return "models do not accept this format"
+	}
+	switch {
+	case i.count == maxImages:
+		return fmt.Sprintf("a result may contain at most %d images", maxImages)
+	case i.bytes+len(b.Data) > maxImageBytes:
+		return fmt.Sprintf("the images in a result may have at most %d bytes", maxImageBytes)
+	}
+	i.count, i.bytes = i.count+1, i.bytes+len(b.Data)
+	return ""
 }
 
 // sameHost returns the redirect check of a server. It refuses redirects to hosts other than the

@@ -105,17 +105,26 @@ func (t *serverTool) call(ctx context.Context, call *tool.Call) (*tool.Result, e
 func result(res *sdk.CallToolResult) *tool.Result {
 	out := &tool.Result{IsError: res.IsError}
 	var text []string
+	var shown images
 	for _, c := range res.Content {
-		if s := contentText(c); s != "" {
+		s, b := contentText(c), contentBlock(c)
+		if b != nil {
+			if why := shown.add(b); why != "" {
+				s, b = s+" is not shown, because "+why, nil
+			}
+		}
+		if s != "" {
 			text = append(text, s)
 		}
-		if b := contentBlock(c); b != nil {
+		if b != nil {
 			out.Content = append(out.Content, *b)
 		}
 	}
 	if res.StructuredContent != nil {
 		if b, err := json.Marshal(res.StructuredContent); err == nil {
-			out.Details = b
+			if len(b) <= maxDetails {
+				out.Details = b
+			}
 			if len(text) == 0 {
 				text = append(text, string(b))
 			}

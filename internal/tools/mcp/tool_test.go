@@ -3,8 +3,11 @@ package mcp
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
@@ -16,6 +19,38 @@ func TestTheSubjectIsTheWholeCall(t *testing.T) {
 	p, err := query.Prepare(t.Context(), &tool.Call{Args: json.RawMessage(arguments)})
 	if err != nil || p.Subject.Command != "db/query "+arguments {
 		t.Errorf("%v, got %q", err, p.Subject.Command)
+	}
+}
+
+// The images and the structured content of a result are bounded, because they are stored in the
+// session and sent to the provider or the client.
+func TestResultIsBounded(t *testing.T) {
+	picture := func(kind string, size int) sdk.Content {
+		return &sdk.ImageContent{MIMEType: kind, Data: make([]byte, size)}
+	}
+	large := result(&sdk.CallToolResult{
+		Content: []sdk.Content{picture("image/png", maxImageBytes+1), picture("image/png", 9),
+			picture("text/html", 9), &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{
+				URI: "x:y", MIMEType: "image/svg+xml", Blob: []byte("<svg/>")}}},
+		StructuredContent: map[string]string{"a": strings.Repeat("x", maxDetails)},
+	})
+	if len(large.Content) != 1 || len(large.Content[0].Data) != 9 || large.Details != nil ||
+		strings.Count(large.Text, "is not shown") != 3 {
+		t.Errorf("%d images, %d bytes of details, %q", len(large.Content), len(large.Details),
+			large.Text)
+	}
+	many := result(&sdk.CallToolResult{
+		Content: slices.Repeat([]sdk.Content{picture("image/png", 9)}, maxImages+1)})
+	if len(many.Content) != maxImages || strings.Count(many.Text, "is not shown") != 1 {
+		t.Errorf("%d images, %q", len(many.Content), many.Text)
+	}
+	only := result(&sdk.CallToolResult{StructuredContent: strings.Repeat("x", maxDetails)})
+	if only.Details != nil || len(only.Text) < maxDetails { // long texts are shortened later
+		t.Errorf("%d bytes of details, %d of text", len(only.Details), len(only.Text))
+	}
+	small := result(&sdk.CallToolResult{StructuredContent: map[string]int{"a": 1}})
+	if string(small.Details) != `{"a":1}` || small.Text != `{"a":1}` {
+		t.Errorf("%q, %q", small.Details, small.Text)
 	}
 }
 

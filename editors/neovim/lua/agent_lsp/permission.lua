@@ -195,7 +195,9 @@ local function aside(kind, o, above)
     elseif o.pattern and above and o.pattern == above.pattern then
       return '  (same rule)'
     elseif o.pattern and not o.name:find(o.pattern, 1, true) then
-      return ('  (rule: %s)'):format((o.pattern:gsub('%s*\n%s*', ' ↵ ')))
+      return ('  (rule: %s)'):format(
+        table.concat(require('agent_lsp.render').whole((o.pattern:gsub('%s*\n%s*', '\n'))), ' ↵ ')
+      )
     end
     return ''
   end

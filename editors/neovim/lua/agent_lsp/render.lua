@@ -60,14 +60,55 @@ function M.lines(text)
   return vim.split(text, '\n', { plain = true })
 end
 
---- Splits the text of a question into lines. Control characters appear as escapes such as \x1b, so
---- that they cannot change what the user sees.
+--- Ranges of characters that are invisible, look like a space or change the text direction. The
+--- server replaces the same characters in titles.
+local hidden = {
+  { 0x80, 0xa0 },
+  { 0xad, 0xad },
+  { 0x34f, 0x34f },
+  { 0x61c, 0x61c },
+  { 0x115f, 0x1160 },
+  { 0x1680, 0x1680 },
+  { 0x17b4, 0x17b5 },
+  { 0x180b, 0x180f },
+  { 0x2000, 0x200f },
+  { 0x2028, 0x202f },
+  { 0x205f, 0x206f },
+  { 0x2800, 0x2800 },
+  { 0x3000, 0x3000 },
+  { 0x3164, 0x3164 },
+  { 0xe000, 0xf8ff },
+  { 0xfe00, 0xfe0f },
+  { 0xfeff, 0xfeff },
+  { 0xffa0, 0xffa0 },
+  { 0xfff0, 0xfffb },
+  { 0x1bca0, 0x1bca3 },
+  { 0x1d173, 0x1d17a },
+  { 0xe0000, 0x10ffff },
+}
+
+--- Returns a character, or an escape such as \u202e if it is hidden.
+---@param char string a character of several bytes
+---@return string
+local function visible(char)
+  local code = vim.fn.char2nr(char, 1)
+  for _, range in ipairs(hidden) do
+    if code >= range[1] and code <= range[2] then
+      return (code < 0x100 and '\\x%02x' or code < 0x10000 and '\\u%04x' or '\\U%08x'):format(code)
+    end
+  end
+  return char
+end
+
+--- Splits the text of a question into lines. Control characters and invisible characters appear as
+--- escapes such as \x1b, so that they cannot change what the user sees.
 ---@param text string
 ---@return string[]
 function M.whole(text)
   text = text:gsub('[%z\1-\8\11-\31\127]', function(char)
     return ('\\x%02x'):format(char:byte())
   end)
+  text = text:gsub('[\194-\244][\128-\191]*', visible)
   return vim.split(text, '\n', { plain = true })
 end
 

@@ -21,14 +21,17 @@ H.case('a permission is answered by one key in the panel', function()
   end)
 end)
 
-H.case('a question shows control characters of a command as escapes', function()
+H.case('a question shows control and invisible characters of a command as escapes', function()
   H.start({
-    script = { H.call('bash', { command = 'touch a\27[0Kb\rc' }), { text = 'Done.' } },
+    script = {
+      H.call('bash', { command = 'touch a\27[0Kb\rc e\u{fe0f}f\u{180b}g\u{e0100}hé' }),
+      { text = 'Done.' },
+    },
     settings = { sandbox = 'off' },
   })
   vim.cmd('AgentPrompt go')
   H.wait('the question', function()
-    return H.panel_text():find('$ touch a\\x1b[0Kb\\x0dc', 1, true)
+    return H.panel_text():find('$ touch a\\x1b[0Kb\\x0dc e\\ufe0ff\\u180bg\\U000e0100hé', 1, true)
   end)
 end)
 

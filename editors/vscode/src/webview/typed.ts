@@ -25,20 +25,20 @@ export function optionGroups(options: PermissionOption[]): {
   return { shown, menu: options.filter((o) => !shown.includes(o)) };
 }
 
+/** The characters that the server also replaces in titles (`internal/visible`). */
+const hidden =
+  /(?![ \t\n])[\p{Cc}\p{Cf}\p{Z}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
 /**
- * Returns text in which invisible characters and characters that change the text direction are
- * replaced with escape sequences.
+ * Returns text in which invisible characters, characters that look like an ordinary space, and
+ * characters that change the text direction are replaced with escape sequences.
  */
 export function visible(text: string): string {
-  return text.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (c) => {
-      const code = c.charCodeAt(0);
-      return code < 0x100
-        ? `\\x${code.toString(16).padStart(2, '0')}`
-        : `\\u${code.toString(16).padStart(4, '0')}`;
-    },
-  );
+  return text.replace(hidden, (c) => {
+    const code = c.codePointAt(0) ?? 0;
+    const digits = code < 0x100 ? 2 : code < 0x10000 ? 4 : 8;
+    return `\\${{ 2: 'x', 4: 'u', 8: 'U' }[digits]}${code.toString(16).padStart(digits, '0')}`;
+  });
 }
 
 /**

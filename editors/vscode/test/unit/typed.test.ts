@@ -101,6 +101,8 @@ test('allow once and reject are shown, the rest is in the menu', () => {
 
 test('invisible characters in a command are shown as escapes', () => {
   assert.equal(visible('a\u202eb\u200bc\x1b[0m\td\ne é'), 'a\\u202eb\\u200bc\\x1b[0m\td\ne é');
+  assert.equal(visible('a\ufe0fb\u180bc\u3164d\u00a0e'), 'a\\ufe0fb\\u180bc\\u3164d\\xa0e');
+  assert.equal(visible('a\u{e0100}b\u{e0041}c'), 'a\\U000e0100b\\U000e0041c');
 });
 
 test('the input names the answers that count', () => {
