@@ -3,6 +3,7 @@
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import { colored } from './colors';
+import { isCostly } from './costly';
 import { reachable } from './dom';
 
 /**
@@ -75,8 +76,14 @@ DOMPurify.addHook('afterSanitizeAttributes', (node) => {
  * again with each word.
  */
 export function renderMarkdown(text: string, isOpen = false): DocumentFragment {
-  if (text.length > plainFrom || hasLongLine(text)) return plain(text);
-  const fragment = DOMPurify.sanitize(marked.parse(text) as string, allowed);
+  if (text.length > plainFrom || hasLongLine(text) || isCostly(text)) return plain(text);
+  let html: string;
+  try {
+    html = marked.parse(text) as string;
+  } catch {
+    return plain(text); // a text that cannot be parsed must not stop the panel
+  }
+  const fragment = DOMPurify.sanitize(html, allowed);
   if (!isOpen) for (const code of fragment.querySelectorAll('pre > code')) addColors(code);
   for (const pre of fragment.querySelectorAll('pre')) addCodeBar(reachable(pre));
   for (const table of fragment.querySelectorAll('table')) reachable(table);

@@ -26,8 +26,7 @@ export function optionGroups(options: PermissionOption[]): {
 }
 
 /** The characters that the server also replaces in titles (`internal/visible`). */
-const hidden =
-  /(?![ \t\n])[\p{Cc}\p{Cf}\p{Z}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+const hidden = /(?![ \t\n])[\p{Cc}\p{Cf}\p{Z}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /**
  * Returns text in which invisible characters, characters that look like an ordinary space, and
