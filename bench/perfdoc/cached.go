@@ -61,8 +61,8 @@ const cachedHead = `
 ## Prompt cache
 
 The table shows a turn of %d requests over Anthropic's Messages API, with a mock server that bills
-according to the cached prefix. The figures were measured at
-%s on %s.
+according to the cached prefix. The figures were measured at %s on
+%s.
 
 | |`
 

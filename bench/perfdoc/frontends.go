@@ -87,7 +87,7 @@ func (p frontEndPair) costs(r *row) []float64 {
 const bothHead = `
 ## Both front ends
 
-LSP and ACP were compared in %d more runs without the other agents. The last run was measured at
+LSP and ACP were also compared without the other agents (runs: %d). The last run was measured at
 %s. The figures are medians over the runs. The column "ACP's cost" contains
 the ratio of the ACP figure to the LSP figure (for deltas per second, the inverse ratio): the median
 over the runs, with the minimum and the maximum in parentheses. For times, the two front ends ran

@@ -34,7 +34,7 @@ func TestDocument(t *testing.T) {
 		"| agentlsp, a very long conversation | turns 981–1000: 5.00 (4100 KB) |",
 		"- deltas per second, unpaced: 50000 (the target is 80000)",
 		"a turn of 51 requests",
-		"measured at\n2026-01-02T03:04:05 on 2 cores.\n\n| | agentlsp | codex 1.2.3 |\n|---|---:|---:|\n" +
+		"measured at 2026-01-02T03:04:05 on\n2 cores.\n\n| | agentlsp | codex 1.2.3 |\n|---|---:|---:|\n" +
 			"| same results: cached share, % | 96.5 | 97.6 |\n",
 		"| own tool: billed tokens | 112164 | 153763 |",
 		"Noisy: other programs kept the machine 50 % busy before codex",
