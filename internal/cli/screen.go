@@ -10,7 +10,8 @@ import (
 
 // screen writes to a terminal. Text from a model, a tool, a provider or a session's title must not
 // control the terminal. screen therefore converts invisible characters to escapes such as \x1b.
-// Line breaks, tabs and the view's colors stay unchanged.
+// Line breaks, tabs, the view's colors and the character that turns a symbol into an emoji stay
+// unchanged. In questions, package policy has already converted that character too.
 type screen struct{ out io.Writer }
 
 // onScreen returns a safe writer for a terminal. It returns any other writer unchanged.
@@ -21,9 +22,9 @@ func onScreen(w io.Writer) io.Writer {
 	return w
 }
 
-// kept matches the characters that a screen does not escape: line breaks, tabs and the colors that
-// paint uses.
-var kept = lazyregexp.New("\r?\n|\t|\x1b\\[(?:0|1|2|31|32|33|36)m")
+// kept matches the characters that a screen does not escape: line breaks, tabs, U+FE0F, which many
+// emoji contain, and the colors that paint uses.
+var kept = lazyregexp.New("\r?\n|\t|\ufe0f|\x1b\\[(?:0|1|2|31|32|33|36)m")
 
 func (s screen) Write(p []byte) (int, error) {
 	var b strings.Builder

@@ -8,8 +8,8 @@ import (
 )
 
 // TestNothingControlsTheTerminal checks that text from a model or a provider cannot control the
-// terminal. Only the color sequences that the view uses, tabs and line breaks are written
-// unchanged. All other control characters are escaped.
+// terminal. Only the color sequences that the view uses, tabs, line breaks and the selector of
+// emoji are written unchanged. All other invisible characters are escaped.
 func TestNothingControlsTheTerminal(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain äö 語\n\tx\r\n":                "plain äö 語\n\tx\r\n",
@@ -17,6 +17,7 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 		"\x1b[8mhidden\x1b[0m":               "\\x1b[8mhidden\x1b[0m",
 		"\x1b[1mtitle\x1b[0m \x1b[31m✗":      "\x1b[1mtitle\x1b[0m \x1b[31m✗",
 		"a\rb\b\x7f":                         `a\x0db\x08\x7f`,
+		"\u26a0\ufe0f careful":               "\u26a0\ufe0f careful",
 		"\u009b2J\u202e\u200b":               `\x9b2J\u202e\u200b`,
 		"\x1b[31;8m\x1b[2J\x1bP\x1b\\\x1b[m": `\x1b[31;8m\x1b[2J\x1bP\x1b\\x1b[m`,
 	} {
