@@ -318,7 +318,7 @@ async function byKeyboard(d) {
   await keyboard.press('Control+Alt+y');
   await d.bufferHas('return a + b;');
   await lens(d, '1 of 2').waitFor({ state: 'hidden' });
-  await keyboard.press('Alt+F9');
+  // the decision moves the cursor to the next change, so Alt+F9 could move it to the next file
   await d.page.locator('.statusbar-item', { hasText: 'Ln 10,' }).waitFor();
   await keyboard.press('Control+Alt+n');
   await d.page.locator('.tab.active[data-resource-name="notes.md"]').waitFor();
